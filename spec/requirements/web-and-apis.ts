@@ -1,0 +1,63 @@
+import { section } from './section.ts'
+
+/** Sections 5 and 6: the website in the same Session, and APIs. */
+export const webAndApis = [
+  ...section('5', {
+    later: {
+      'join-first-agent':
+        'agent MUST join its browser to a Session before it browses a website that lists the endpoint',
+      'typ-agent': 'plain: agent MUST sign browser assertions with a published key and typ poppy-browser+jwt',
+      'return-to-agent': 'agent MUST name in return_to an HTTPS URL on organization.domain or a subdomain of it',
+      'exp-60-agent': 'plain: agent MUST let a browser assertion expire within 60 seconds of iat',
+      'body-only-agent': 'agent MUST send the assertion in the body of the request and never in the URL',
+      'body-only': 'company MUST refuse an assertion that comes in the URL',
+      'own-browser-agent': 'agent MUST post browser assertions only from a browser that it controls',
+      signature: 'company MUST check that the signature verifies with a key of the iss client',
+      typ: 'company MUST check that typ is poppy-browser+jwt',
+      'not-at-token-endpoint': 'company MUST refuse a browser assertion at the token endpoint',
+      aud: 'company MUST check that aud is its browser session endpoint',
+      'not-expired': 'company MUST check that the assertion has not expired',
+      'exp-60': 'company MUST check that exp is at most 60 seconds after iat',
+      'jti-once': 'company MUST check that it has not accepted the jti before',
+      'session-active': 'company MUST check that the Session is active and belongs to the same client_id and User',
+      'return-to': 'company MUST check that return_to is an HTTPS URL on its own domain',
+      'see-other': 'plain: company MUST set a cookie for the Session and answer 303 to return_to when all checks pass',
+      'error-page': 'plain: company MUST answer 400 with an error page and no cookie when a check fails',
+      'cookie-follows': 'company MUST let the cookie follow the current state and scopes of the Session',
+      'cookie-not-longer': 'company MUST NOT let the cookie outlive the Session',
+      'cookie-flags': 'company MUST make the cookie Secure and HttpOnly, with SameSite Lax or None',
+      'website-scopes': 'plain: company MUST apply the scopes of the Session on its website',
+      'cookie-wins':
+        'plain: company MUST handle requests with the cookie as that Session, whatever other cookies there are',
+      'replaces-cookie': 'plain: company MUST replace the earlier cookie when a new browser assertion is posted',
+    },
+  }),
+  ...section('6', {
+    built: {
+      'api-type': 'company MUST give each API a defined type: openapi or mcp',
+      'skip-unknown-agent': 'agent SHOULD skip API types that it does not know',
+      'accepts-tokens': 'company MUST accept Session Tokens at each listed API: DPoP at OpenAPI, Bearer at MCP',
+      'calls-agent': 'plain: agent MUST call an API with its token in the Authorization header',
+      'mcp-tokens': 'company MUST accept Session Tokens as access tokens at a listed MCP server',
+      'mcp-scopes': 'company MUST enforce the scopes of the token at a listed MCP server',
+      'mcp-own-url': 'company MUST accept at an MCP server only tokens issued for its url',
+      'mcp-metadata': 'plain: company MUST publish protected resource metadata for each listed MCP server',
+      'mcp-authorization-servers': 'company MUST have auth.issuer among the authorization_servers of an MCP server',
+      'mcp-own-flow':
+        "plain: company MUST treat a sign-in through MCP's own flow as the start of a new signed-in Session",
+      challenge: 'plain: company MUST put these errors into WWW-Authenticate',
+      'challenge-agent': 'plain: agent MUST read these errors from WWW-Authenticate',
+      'known-caller': 'plain: company MUST know of each request which Personal Agent makes it and for which User',
+      'invalid-token':
+        'table: company MUST answer 401 invalid_token for a token that is missing, expired, revoked, unknown or used wrongly',
+      'invalid-dpop-proof': 'table: company MUST answer 401 invalid_dpop_proof at an API for a proof that fails',
+      'use-dpop-nonce':
+        'table: company MUST answer 401 use_dpop_nonce with a nonce in DPoP-Nonce when an API needs one',
+      'sign-in-required': 'table: company MUST answer sign_in_required when a signed-out token asks for the account',
+      'insufficient-scope': 'table: company MUST answer 403 insufficient_scope with all the scopes that are needed',
+      'invalid-token-agent': 'table: agent MUST renew its token or start a new Session after invalid_token',
+      'sign-in-required-agent': 'table: agent MUST use its Account Token or sign in after sign_in_required',
+      'insufficient-scope-agent': 'table: agent MUST ask for more scopes after insufficient_scope',
+    },
+  }),
+]
