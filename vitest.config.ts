@@ -1,10 +1,18 @@
 import { defineConfig } from 'vitest/config'
 
-const conditions = ['@poppyseed/source', 'node', 'import', 'default']
+// Tests read the workspace's packages from their sources, so that nothing stale from dist is tested.
+const source = '@poppyseed/source'
 
 export default defineConfig({
-  resolve: { conditions },
-  ssr: { resolve: { conditions, externalConditions: conditions } },
+  resolve: { conditions: [source, 'node'] },
+  ssr: {
+    resolve: {
+      // Vitest hands these to Node. Never `import` among them: it would reach CommonJS packages' own require(), and pg
+      // breaks. Vite adds `import` or `require` itself.
+      conditions: [source, 'node'],
+      externalConditions: [source, 'node'],
+    },
+  },
   test: {
     include: [
       'packages/*/src/**/*.test.{ts,tsx}',

@@ -1,0 +1,37 @@
+/**
+ * Runs once per `vitest run`, before any test: starts one real PostgreSQL and makes one real Chromium ready, and hands
+ * their addresses to the tests. Where the platform has neither, tests find `null` and the reason, and skip.
+ */
+
+import type { TestProject } from 'vitest/node'
+import { inflateChromium } from './chromium.ts'
+import { startPostgres } from './postgres-server.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Connection URL of the run's PostgreSQL, superuser; null where the platform has none. */
+    readonly postgresUrl: string | null
+    /** Why there is no PostgreSQL; null where there is one. */
+    readonly postgresMissing: string | null
+    /** Path of the Chromium to start; null where the platform has none. */
+    readonly chromiumPath: string | null
+    /** Why there is no Chromium; null where there is one. */
+    readonly chromiumMissing: string | null
+  }
+}
+
+/** Vitest's global setup; what it returns is the tear-down. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // One after the other: inflating moves TMPDIR for a moment, and PostgreSQL reads it too.
+  const chromium = await inflateChromium()
+  project.provide('chromiumPath', 'path' in chromium ? chromium.path : null)
+  project.provide('chromiumMissing', 'missing' in chromium ? chromium.missing : null)
+
+  const postgres = await startPostgres()
+  project.provide('postgresUrl', 'url' in postgres ? postgres.url : null)
+  project.provide('postgresMissing', 'missing' in postgres ? postgres.missing : null)
+
+  return async () => {
+    if ('url' in postgres) await postgres.stop()
+  }
+}
