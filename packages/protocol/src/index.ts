@@ -1,1 +1,15 @@
-export {}
+/** What travels between a Company and a Personal Agent: pure, no I/O, no clock, no state. */
+export * from './assertion.ts'
+export * from './challenge.ts'
+export * from './client-metadata.ts'
+export * from './errors.ts'
+export * from './form.ts'
+export * from './ids.ts'
+export * from './jwt.ts'
+export * from './oauth-metadata.ts'
+export * from './proof.ts'
+export * from './resource-metadata.ts'
+export * from './scopes.ts'
+export * from './strict-json.ts'
+export * from './token.ts'
+export * from './versions/codec.ts'

@@ -1,0 +1,47 @@
+import type { Kysely } from 'kysely'
+import type { Tables } from './tables.ts'
+
+/** One SQL store, two dialects (SQLite, PostgreSQL). The chapters keep their queries in their own `store.ts`. */
+export interface Database {
+  readonly name: 'sqlite' | 'postgres'
+  /** The query builder; inside {@link Database.transaction} it is bound to that transaction. */
+  readonly query: Kysely<Tables>
+  /** Runs all queries of `run` in one transaction; nested calls join the outer one. Never await HTTP or a handler inside. */
+  readonly transaction: <T>(run: () => Promise<T>) => Promise<T>
+  /**
+   * Milliseconds since 1970. Replay marks written before this moment may be lost (a power cut with relaxed durability),
+   * so what could have been accepted before it is refused (4.3). 0 where marks are durable.
+   */
+  readonly marksCompleteSince: number
+  /** Schema version and reachability, for `company.health()`. */
+  readonly health: () => Promise<{ readonly schema: number }>
+  readonly close: () => Promise<void>
+}
+
+/** What `sqlite(…)` and `postgres(…)` give: opened and migrated when the Company starts. */
+export interface Store {
+  readonly name: 'sqlite' | 'postgres'
+  readonly open: (context: StoreContext) => Promise<Database>
+}
+
+/** What a store is opened with. */
+export interface StoreContext {
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  readonly log: Logger
+}
+
+/** A logger in pino's call shape: fields first, then the sentence. */
+export interface Logger {
+  readonly debug: (fields: object, message: string) => void
+  readonly info: (fields: object, message: string) => void
+  readonly warn: (fields: object, message: string) => void
+  readonly error: (fields: object, message: string) => void
+}
+
+/** What every query needs: where to ask, and for which Company. No query may leave the Company out. */
+export interface Scope {
+  readonly db: Database
+  /** The Company's id in the store: its issuer. */
+  readonly company: string
+}

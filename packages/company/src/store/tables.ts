@@ -1,0 +1,78 @@
+/** The tables. Times are integer milliseconds since 1970, secrets are SHA-256 in base64url, scopes are space-separated. */
+
+export interface Tables {
+  sessions: SessionsTable
+  grants: GrantsTable
+  codes: CodesTable
+  used_ids: UsedIdsTable
+  proofs: ProofsTable
+}
+
+/** 4.4: the record for each Session. */
+export interface SessionsTable {
+  company: string
+  id: string
+  client_id: string
+  user_id: string
+  /** Set at the first sign-in and kept for ever: a Session never takes another account, not even after sign-out. */
+  account: string | null
+  /** The grant that last signed it in; null when signed out. */
+  grant_id: string | null
+  /** Counts sign-outs: a token from before a sign-out stays signed out after the next sign-in. */
+  epoch: number
+  created_at: number
+  last_used_at: number
+  expires_at: number
+  ended_at: number | null
+}
+
+/** 4.4: the record for each Account Token, which is a sign-in that the person approved. */
+export interface GrantsTable {
+  company: string
+  id: string
+  client_id: string
+  user_id: string
+  account: string
+  scopes: string
+  /** `direct`, `device` or `mediated`. */
+  sign_in: string
+  token_hash: string
+  created_at: number
+  last_used_at: number
+  expires_at: number | null
+  revoked_at: number | null
+}
+
+/** 4.5: one-time authorization codes. */
+export interface CodesTable {
+  company: string
+  code_hash: string
+  client_id: string
+  redirect_uri: string
+  code_challenge: string
+  account: string
+  scopes: string
+  created_at: number
+  expires_at: number
+  used_at: number | null
+  /** What the first exchange gave, so that a second use can revoke it. */
+  grant_id: string | null
+}
+
+/** Assertions and form tokens that were used (4.1, 4.2): durable before anything is given for them. */
+export interface UsedIdsTable {
+  company: string
+  kind: 'client_assertion' | 'session_assertion' | 'form'
+  /** The `client_id`, or the person's account for forms. */
+  owner: string
+  id_hash: string
+  expires_at: number
+}
+
+/** DPoP Proofs that were used (4.3), by key thumbprint and `jti`. */
+export interface ProofsTable {
+  company: string
+  thumbprint: string
+  id_hash: string
+  expires_at: number
+}

@@ -1,0 +1,144 @@
+import { type CryptoKey, SignJWT } from 'jose'
+import { PoppyError } from './errors.ts'
+import { hasValidSignature, type PublicKey, readJwt, readText, readTime, type UnverifiedJwt } from './jwt.ts'
+
+/** Client assertions (4.1, RFC 7523) and Session assertions (4.2). Pure: time and keys are handed in. */
+
+/** `client_assertion_type` and the grant of 4.2. */
+export const clientAssertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+export const jwtBearerGrant = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+
+/** Finds the keys of the client that may have signed: those of the `kid`, or all that fit when there is none. */
+export type KeyFinder = (jwt: UnverifiedJwt) => Promise<readonly PublicKey[]>
+
+interface AssertionExpectation {
+  readonly clientId: string
+  /** Unix time in seconds. */
+  readonly now: number
+  /** Seconds by which the clocks may differ. */
+  readonly skew: number
+  /** The longest `exp - iat` (and `exp - now`) taken, in seconds. */
+  readonly maxLifetime: number
+  readonly findKeys: KeyFinder
+}
+
+/** An assertion that passed everything but the replay check, which needs a store. */
+export interface CheckedAssertion {
+  readonly id: string
+  /** Seconds: until then the assertion could still pass, skew included, so its id is remembered until then. */
+  readonly passesUntil: number
+}
+
+/**
+ * Checks a client assertion (4.1). `aud` may be any of `audiences` as a string, or an array that names nobody else.
+ * @throws PoppyError `invalid_client`
+ */
+export async function checkClientAssertion(
+  assertion: string,
+  expected: AssertionExpectation & { readonly audiences: readonly string[] },
+): Promise<CheckedAssertion> {
+  const refuse = (reason: string) =>
+    new PoppyError('invalid_client', { description: 'The client assertion was not accepted.', reason })
+  const jwt = readJwt(assertion)
+  if (typeof jwt === 'string') throw refuse(jwt)
+  if (jwt.type !== undefined && jwt.type !== 'jwt' && jwt.type !== 'client-authentication+jwt')
+    throw refuse('wrong typ')
+  if (jwt.payload.sub !== expected.clientId) throw refuse('sub is not the client_id')
+  const { aud } = jwt.payload
+  const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
+  if (named.length === 0 || !named.every((one) => typeof one === 'string' && expected.audiences.includes(one))) {
+    throw refuse('aud names somebody else')
+  }
+  return check(jwt, expected, refuse)
+}
+
+/** A Session assertion that passed, with the User it names. */
+export interface CheckedSessionAssertion extends CheckedAssertion {
+  /** `sub`: the User ID that the Personal Agent gave its User for this Company. */
+  readonly userId: string
+}
+
+/**
+ * Checks a Session assertion (4.2). `aud` is the token endpoint, one exact string.
+ * @throws PoppyError `invalid_grant`
+ */
+export async function checkSessionAssertion(
+  assertion: string,
+  expected: AssertionExpectation & { readonly tokenEndpoint: string },
+): Promise<CheckedSessionAssertion> {
+  const refuse = (reason: string) =>
+    new PoppyError('invalid_grant', { description: 'The Session assertion was not accepted.', reason })
+  const jwt = readJwt(assertion)
+  if (typeof jwt === 'string') throw refuse(jwt)
+  // 5: a browser assertion isn't accepted here; nor is anything else that names another purpose
+  if (jwt.type !== undefined && jwt.type !== 'jwt') throw refuse('wrong typ')
+  if (jwt.payload.aud !== expected.tokenEndpoint) throw refuse('aud is not the token endpoint')
+  const userId = readText(jwt.payload, 'sub', 255)
+  if (userId === undefined) throw refuse('sub missing')
+  if (readTime(jwt.payload, 'iat') === undefined) throw refuse('iat missing')
+  return { userId, ...(await check(jwt, expected, refuse)) }
+}
+
+async function check(
+  jwt: UnverifiedJwt,
+  expected: AssertionExpectation,
+  refuse: (reason: string) => PoppyError,
+): Promise<CheckedAssertion> {
+  const { payload } = jwt
+  if (payload.iss !== expected.clientId) throw refuse('iss is not the client_id')
+  const id = readText(payload, 'jti')
+  if (id === undefined) throw refuse('jti missing')
+  const expires = readTime(payload, 'exp')
+  if (expires === undefined) throw refuse('exp missing')
+  const issued = payload.iat === undefined ? undefined : readTime(payload, 'iat')
+  if (payload.iat !== undefined && issued === undefined) throw refuse('iat is not a time')
+  const { now, skew, maxLifetime } = expected
+  if (expires <= now - skew) throw refuse('expired')
+  if (issued !== undefined && issued > now + skew) throw refuse('iat in the future')
+  if (expires > now + skew + maxLifetime || (issued !== undefined && expires - issued > maxLifetime))
+    throw refuse('lives too long')
+  if (issued !== undefined && expires <= issued) throw refuse('exp before iat')
+  const notBefore = payload.nbf === undefined ? undefined : (readTime(payload, 'nbf') ?? Number.POSITIVE_INFINITY)
+  if (notBefore !== undefined && notBefore > now + skew) throw refuse('nbf in the future')
+
+  for (const key of await expected.findKeys(jwt)) {
+    if (await hasValidSignature(jwt, key)) return { id, passesUntil: expires + skew }
+  }
+  throw refuse('no key of the client made this signature')
+}
+
+/** The Personal Agent's signing key: one of those that its `jwks_uri` publishes. */
+export interface SigningKey {
+  readonly keyId: string
+  readonly algorithm: 'ES256'
+  readonly privateKey: CryptoKey
+}
+
+/** Makes a client assertion (4.1) that lives for one minute. */
+export function makeClientAssertion(
+  key: SigningKey,
+  claims: { readonly clientId: string; readonly audience: string; readonly now: number; readonly id: string },
+): Promise<string> {
+  return sign(key, { iss: claims.clientId, sub: claims.clientId, aud: claims.audience, jti: claims.id }, claims.now)
+}
+
+/** Makes a Session assertion (4.2) that lives for one minute. */
+export function makeSessionAssertion(
+  key: SigningKey,
+  claims: {
+    readonly clientId: string
+    readonly userId: string
+    readonly tokenEndpoint: string
+    readonly now: number
+    readonly id: string
+  },
+): Promise<string> {
+  return sign(key, { iss: claims.clientId, sub: claims.userId, aud: claims.tokenEndpoint, jti: claims.id }, claims.now)
+}
+
+function sign(key: SigningKey, payload: Record<string, unknown>, now: number): Promise<string> {
+  const issued = Math.floor(now)
+  return new SignJWT({ ...payload, iat: issued, exp: issued + 60 })
+    .setProtectedHeader({ alg: key.algorithm, kid: key.keyId, typ: 'JWT' })
+    .sign(key.privateKey)
+}

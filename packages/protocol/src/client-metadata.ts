@@ -1,0 +1,103 @@
+import { z } from 'zod'
+import { DocumentError } from './errors.ts'
+import { isJsonObject } from './strict-json.ts'
+
+/** The Personal Agent's client metadata document and key set (4.1). */
+
+const text = z.string().min(1).max(2048)
+
+const clientMetadataSchema = z.object({
+  client_id: text,
+  client_name: z.string().max(10_000).optional(),
+  logo_uri: text.optional(),
+  jwks_uri: text,
+  redirect_uris: z.array(text).max(100).default([]),
+  token_endpoint_auth_method: z.string().optional(),
+  extensions: z.record(z.string(), z.unknown()).optional(),
+})
+
+/** A client metadata document, as it travels (unknown members ignored). */
+export type ClientMetadataDocument = z.infer<typeof clientMetadataSchema>
+
+/** What a Company may rely on of a Personal Agent's document. */
+export interface ClientMetadata {
+  readonly clientId: string
+  /** As the agent wrote it: to be cleaned before anybody sees it. */
+  readonly name: string | undefined
+  readonly logoUri: string | undefined
+  readonly jwksUri: string
+  readonly redirectUris: readonly string[]
+  /** Extension name to major version (3.3). */
+  readonly extensions: Readonly<Record<string, string>>
+}
+
+/**
+ * Reads a client metadata document.
+ * @param url the URL it was fetched from, as it was asked for
+ * @param allowHttp development only: `http:` on a loopback host
+ * @throws DocumentError
+ */
+export function readClientMetadata(document: unknown, url: string, allowHttp = false): ClientMetadata {
+  const parsed = clientMetadataSchema.safeParse(document)
+  if (!parsed.success)
+    throw invalid(`client metadata: ${parsed.error.issues[0]?.path.join('.') || 'not an object'} is missing or wrong`)
+  const data = parsed.data
+  // 4.1: compared as strings
+  if (data.client_id !== url) throw invalid('client metadata: client_id is not the URL of the document')
+  const method = data.token_endpoint_auth_method
+  if (method !== undefined && method !== 'private_key_jwt')
+    throw invalid('client metadata: token_endpoint_auth_method must be private_key_jwt')
+  for (const uri of [data.jwks_uri, ...data.redirect_uris]) {
+    if (!isSameHost(uri, url, allowHttp))
+      throw invalid('client metadata: jwks_uri and redirect_uris must be HTTPS on the host of client_id')
+  }
+  const extensions: Record<string, string> = {}
+  for (const [name, entry] of Object.entries(data.extensions ?? {})) {
+    if (isJsonObject(entry) && typeof entry.version === 'string') extensions[name] = entry.version
+  }
+  return {
+    clientId: data.client_id,
+    name: data.client_name,
+    logoUri: data.logo_uri,
+    jwksUri: data.jwks_uri,
+    redirectUris: data.redirect_uris,
+    extensions,
+  }
+}
+
+/**
+ * Whether a string may be a `client_id`: an HTTPS URL with a path, no credentials, no fragment, at most 2,048 characters,
+ * spelled as URL parsers spell it.
+ */
+export function isClientId(value: string, allowHttp = false): boolean {
+  const url = parse(value, allowHttp)
+  // A spelling that parsers would change ("HTTPS://", "0x7f.1", "/a/../b") is two identities in one.
+  return url !== null && url.href === value && url.hash === '' && url.pathname !== '/'
+}
+
+/** 4.1: "the same domain" is the same host and port. */
+function isSameHost(value: string, clientId: string, allowHttp: boolean): boolean {
+  const url = parse(value, allowHttp)
+  return url !== null && url.hash === '' && url.host === new URL(clientId).host
+}
+
+function parse(value: string, allowHttp: boolean): URL | null {
+  if (value.length > 2048 || /[\s\\]/.test(value)) return null
+  try {
+    const url = new URL(value)
+    if (url.username !== '' || url.password !== '') return null
+    if (url.protocol === 'https:') return url
+    return allowHttp && url.protocol === 'http:' && isLoopbackHost(url.hostname) ? url : null
+  } catch {
+    return null
+  }
+}
+
+/** Whether a host name is this machine's own: `localhost`, `127.0.0.1` or `[::1]`, or a name under `.localhost`. */
+export function isLoopbackHost(hostname: string): boolean {
+  return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || hostname === '127.0.0.1'
+}
+
+function invalid(message: string): DocumentError {
+  return new DocumentError('invalid', message)
+}

@@ -1,0 +1,77 @@
+/**
+ * JSON that means one thing only: no member twice, bounded depth. Two readers that disagree about a repeated member
+ * are how a check and the thing checked come apart.
+ */
+
+/** Why a text isn't taken. */
+export class JsonError extends Error {
+  override readonly name = 'JsonError'
+}
+
+/**
+ * Parses JSON and refuses repeated members and deep nesting.
+ * @param maxDepth how many levels of objects and arrays; 32 when left out
+ * @throws JsonError with a sentence that holds nothing of the text
+ */
+export function parseStrictJson(text: string, maxDepth = 32): unknown {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new JsonError('The text is not JSON.')
+  }
+  if (typeof value === 'object' && value !== null) scan(text, maxDepth)
+  return value
+}
+
+/** Walks a text that is known to be JSON; only strings and brackets matter. */
+function scan(text: string, maxDepth: number): void {
+  // One entry a level: the member names seen in an object, or null in an array.
+  const levels: (Set<string> | null)[] = []
+  let expectsName = false
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case 0x22: {
+        const end = endOfString(text, at)
+        const names = levels.at(-1)
+        if (expectsName && names) {
+          const name = JSON.parse(text.slice(at, end + 1)) as string
+          if (names.has(name)) throw new JsonError('A member stands twice in one object.')
+          names.add(name)
+          expectsName = false
+        }
+        at = end
+        break
+      }
+      case 0x7b: // {
+        levels.push(new Set())
+        expectsName = true
+        if (levels.length > maxDepth) throw new JsonError('The JSON is nested too deeply.')
+        break
+      case 0x5b: // [
+        levels.push(null)
+        expectsName = false
+        if (levels.length > maxDepth) throw new JsonError('The JSON is nested too deeply.')
+        break
+      case 0x7d: // }
+      case 0x5d: // ]
+        levels.pop()
+        expectsName = false
+        break
+      case 0x2c: // ,
+        expectsName = levels.at(-1) instanceof Set
+        break
+    }
+  }
+}
+
+function endOfString(text: string, start: number): number {
+  let at = start + 1
+  while (text.charCodeAt(at) !== 0x22) at += text.charCodeAt(at) === 0x5c ? 2 : 1
+  return at
+}
+
+/** Whether a value is a plain JSON object. */
+export function isJsonObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
