@@ -49,11 +49,11 @@ function entry(name: string, slug: string, line: Line, built: boolean): Requirem
   return {
     id: `${name}.${slug}`,
     section: name,
-    side: parts['side'] as Side,
-    level: parts['level'] as Level,
-    text: parts['text'] ?? '',
+    side: parts.side as Side,
+    level: parts.level as Level,
+    text: parts.text ?? '',
     built,
-    ...(parts['origin'] === 'table' && { table: true }),
-    ...(parts['origin'] === 'plain' && { plain: true }),
+    ...(parts.origin === 'table' && { table: true }),
+    ...(parts.origin === 'plain' && { plain: true }),
   }
 }

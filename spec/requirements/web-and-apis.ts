@@ -6,6 +6,8 @@ export const webAndApis = [
     later: {
       'join-first-agent':
         'agent MUST join its browser to a Session before it browses a website that lists the endpoint',
+      'ordinary-visitor-agent':
+        'plain: agent MUST browse as an ordinary signed-out visitor where a website lists no endpoint',
       'typ-agent': 'plain: agent MUST sign browser assertions with a published key and typ poppy-browser+jwt',
       'return-to-agent': 'agent MUST name in return_to an HTTPS URL on organization.domain or a subdomain of it',
       'exp-60-agent': 'plain: agent MUST let a browser assertion expire within 60 seconds of iat',
