@@ -1,7 +1,8 @@
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Citable, citables, findCitations, findMisfits, readTestFiles } from './citations.ts'
 
-const ROOT = new URL('..', import.meta.url).pathname
+const ROOT = join(import.meta.dirname, '..')
 
 const found = (source: string) =>
   findCitations({ path: 'some.test.ts', source }).map(({ id, line, fate }) => `${id} line ${line} ${fate}`)
@@ -13,13 +14,13 @@ describe('the ids in a title', () => {
   it('are found in each form of a test', () => {
     expect(found(`it('a [4.3.ath]', () => {})`)).toEqual(['4.3.ath line 1 passes'])
     expect(found(`test("b [K01]", async () => {})`)).toEqual(['K01 line 1 passes'])
-    expect(found('it(`c ${name} [4.3.ath, K01] and [ops.cancel]`, run)')).toEqual([
+    expect(found(`it(\`c \${name} [4.3.ath, K01] and [ops.cancel]\`, run)`)).toEqual([
       '4.3.ath line 1 passes',
       'K01 line 1 passes',
       'ops.cancel line 1 passes',
     ])
     expect(found(`it.each([[1], [2]])('d %s [7.13.invalid-cursor]', () => {})`)).toHaveLength(1)
-    expect(found("it.each`a\n${1}`('e [3.well-known]', () => {})")).toHaveLength(1)
+    expect(found(`it.each\`a\n\${1}\`('e [3.well-known]', () => {})`)).toHaveLength(1)
     expect(found(`it.skipIf(!process.env.PG)('f [K02]', () => {})`)).toEqual(['K02 line 1 passes'])
     expect(found(`it.concurrent.for(rows)('g [K02]', () => {})`)).toHaveLength(1)
     expect(found(`it('h ' +\n  'i [K02]', () => {})`)).toEqual(['K02 line 1 passes'])
@@ -85,7 +86,7 @@ describe('definitions and tests that do not fit', () => {
       'K1 is not defined, cited at some.test.ts:1',
       '4.3 is not defined, cited at some.test.ts:1',
     ])
-    expect(misfits([ath], 'it(`a [4.3.${slug}]`, () => {})').unknown).toHaveLength(1)
+    expect(misfits([ath], `it(\`a [4.3.\${slug}]\`, () => {})`).unknown).toHaveLength(1)
   })
 
   it('show what is cited before it is built, unless the test is not expected to pass', () => {

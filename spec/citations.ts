@@ -61,7 +61,7 @@ function citedIn(title: string): readonly string[] {
 
 // A bare section such as `4.3` is no id, but whoever wrote it meant one, so it is reported as unknown.
 function looksLikeAnId(part: string): boolean {
-  return /^(?:K\d+$|ops\.|\d(?:\.\d{1,2})?\.[a-z$]|\d\.\d{1,2}$)/u.test(part)
+  return /^(?:K\d+$|ops\.|\d(?:\.\d{1,2})?\.[a-z…]|\d\.\d{1,2}$)/u.test(part)
 }
 
 /** Compares what is defined with what the tests cite. Skipped tests and expected failures show nothing. */

@@ -9,7 +9,7 @@ export interface TestFile {
   readonly source: string
 }
 
-/** The title of a test or of a suite, as far as it is written down; `${}` stands for what is computed. */
+/** The title of a test or of a suite, as far as it is written down; `…` stands for what is computed. */
 export interface TestTitle {
   readonly title: string
   readonly file: string
@@ -17,6 +17,9 @@ export interface TestTitle {
   readonly line: number
   readonly fate: Fate
 }
+
+/** Stands in a title for what only a run would know. */
+const COMPUTED = '…'
 
 /** What a callee such as `it.skipIf(slow)` comes to. A factory must be called once more before it takes a title. */
 interface Runner {
@@ -97,9 +100,9 @@ function resolve(node: ESTree.Node, aliases: ReadonlyMap<string, Runner>): Runne
 
 function titleOf(node: ESTree.Node | undefined): string | undefined {
   if (node?.type === 'Literal' && typeof node.value === 'string') return node.value
-  if (node?.type === 'TemplateLiteral') return node.quasis.map((part) => part.value.cooked ?? '').join('${}')
+  if (node?.type === 'TemplateLiteral') return node.quasis.map((part) => part.value.cooked ?? '').join(COMPUTED)
   if (node?.type === 'BinaryExpression' && node.operator === '+') {
-    return `${titleOf(node.left) ?? '${}'}${titleOf(node.right) ?? '${}'}`
+    return `${titleOf(node.left) ?? COMPUTED}${titleOf(node.right) ?? COMPUTED}`
   }
   if (node?.type === 'ParenthesizedExpression') return titleOf(node.expression)
   return undefined

@@ -28,7 +28,7 @@ export const conversations = [
     later: {
       start: 'plain: company MUST answer a first message with 201, conversation_id, status and responder',
       next: 'plain: company MUST answer a later message with 202 and the same fields',
-      'message-id-unique-agent': 'agent MUST make a message ID unique for the User',
+      'message-id-unique-agent': 'agent MUST NOT use one message ID for two messages of a User',
       'retry-same-id-agent': 'plain: agent MUST retry a message with the same ID',
       'message-retry':
         'plain: company MUST answer a message it has accepted before with the original response, and add nothing',
@@ -42,12 +42,12 @@ export const conversations = [
     later: {
       content: 'company MUST refuse a message with none of text, data and context',
       'content-agent': 'agent MUST send at least one of text, data and context in a message',
-      'no-markup': 'company SHOULD NOT let the Company Agent put JSON or other markup into text',
-      'no-markup-agent': 'agent SHOULD NOT put JSON or other markup into text',
+      'no-markup': 'company SHOULD NOT let the Company Agent write as text what is structured: data is for that',
+      'no-markup-agent': 'agent SHOULD NOT write as text what is structured: data is for that',
       'context-given': 'plain: company MUST give context to the Company Agent',
       'context-format-agent':
         'agent MUST share locale, time zone and availability in the fields and formats defined for them',
-      'share-little-agent': 'agent SHOULD share only what the task needs',
+      'share-little-agent': 'agent SHOULD tell the Company no more than the task takes',
       'context-keeps': 'plain: company MUST keep the earlier value of a context field that a message leaves out',
       'context-only': 'plain: company MUST take a message with only context as an update that says nothing else',
       'company-message': 'plain: company MUST give its messages an ID, sender, and text or data, and no context',
@@ -59,9 +59,9 @@ export const conversations = [
     later: {
       order: 'plain: company MUST record a conversation as one ordered list of events',
       'event-fields': 'plain: company MUST give each event an id, a type and an RFC 3339 created_at',
-      'skip-unknown-agent': 'agent MUST skip event types that it does not know',
+      'skip-unknown-agent': 'agent MUST pass over events of an unknown type',
       'after-cursor': 'plain: company MUST return the events after the cursor, or from the beginning without one',
-      'cursor-opaque-agent': 'agent MUST NOT compare or sort cursors',
+      'cursor-opaque-agent': 'agent MUST NOT work out an order, or anything else, from what cursors look like',
       wait: 'plain: company MUST hold a read for up to wait seconds until there is an event, and else return none',
       'read-fields': 'company MUST state cursor, has_more, status and responder in each successful read',
       cursor: 'plain: company MUST state as cursor the last event returned, or the cursor of the request',
@@ -70,7 +70,7 @@ export const conversations = [
       'skip-handled-agent': 'plain: agent MUST skip events that it has handled',
       'cursor-expired': 'plain: company MUST answer cursor_expired for a cursor whose events it no longer has',
       'cursor-expired-agent': 'plain: agent MUST read from the beginning after cursor_expired',
-      'tell-gap-agent': 'agent SHOULD tell the User that a part of the conversation is missing',
+      'tell-gap-agent': 'agent SHOULD let the User know of the gap',
     },
   }),
   ...section('7.6', {
@@ -81,7 +81,7 @@ export const conversations = [
       'last-event-id-agent': 'plain: agent MUST reconnect with the last event it handled in Last-Event-ID',
       'delta-no-id': 'plain: company MUST send text-delta events without an id',
       'delta-replaced-agent': 'plain: agent MUST replace the pieces of a message by the complete one',
-      'delta-no-act-agent': 'agent MUST NOT act on the text of a text-delta event',
+      'delta-no-act-agent': 'agent MUST NOT do anything because of text that has come only in pieces',
       'delta-dropped-agent': 'plain: agent MUST drop the pieces of an unfinished message after a reconnect',
     },
   }),

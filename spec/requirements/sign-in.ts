@@ -4,7 +4,7 @@ import { section } from './section.ts'
 export const signIn = [
   ...section('4.4', {
     built: {
-      'user-in-person-agent': 'agent MUST use Direct or Device Sign-In only when the User signs in themselves',
+      'user-in-person-agent': 'agent MUST leave Direct and Device Sign-In to the User in person',
       'only-listed-agent': 'plain: agent MUST use only the sign-in types that the Company lists',
       independent: 'plain: company MUST treat poppy:read and poppy:write as independent of each other',
       enforce: 'plain: company MUST enforce the scopes it asks for everywhere it gives account access',
@@ -88,8 +88,8 @@ export const signIn = [
       'wrong-code': 'plain: company MUST answer code_required to a wrong code until its limit, and then failed',
       'same-session': 'plain: company MUST let only the Session that started a sign-in finish it',
       'rate-limit': 'company MUST limit the rate of attempts',
-      'never-returns-credentials': 'company MUST NOT return credentials in any response',
-      'unusual-code': 'company SHOULD ask for a one-time code when a sign-in looks unusual',
+      'never-returns-credentials': 'company MUST NOT send credentials back',
+      'unusual-code': 'company SHOULD ask for a one-time code as well when a sign-in is suspicious',
       'credentials-only-there-agent':
         "agent MUST NOT send credentials anywhere but to the Company's auth.mediated.endpoint",
     },
@@ -99,7 +99,8 @@ export const signIn = [
       'with-session':
         'plain: company MUST answer an Account Token and a session_id with a signed-in token for that Session',
       'without-session': 'plain: company MUST start a new signed-in Session for an Account Token without session_id',
-      'account-token-where': 'company MUST accept an Account Token only at its token and revocation endpoints',
+      'account-token-where':
+        'company MUST refuse an Account Token everywhere but at its token and revocation endpoints',
       'account-token-client':
         'company MUST accept an Account Token only from the client_id it was issued to, authenticated by assertion',
       'same-owner': 'company MUST check that the Session belongs to the client_id and User ID of the Account Token',
@@ -111,7 +112,7 @@ export const signIn = [
       'rotation-agent': 'agent MUST use a new Account Token from the moment it got one',
       'invalid-grant': 'plain: company MUST answer invalid_grant for an Account Token that has expired or was revoked',
       'invalid-grant-agent': 'plain: agent MUST go on signed out after invalid_grant for its Account Token',
-      'stored-as-secret-agent': 'agent MUST store Account Tokens as secrets',
+      'stored-as-secret-agent': 'agent MUST keep Account Tokens as it keeps its other secrets',
       'never-shown-agent': 'agent MUST NOT put an Account Token into model context, messages, logs or URLs',
     },
   }),
@@ -124,9 +125,8 @@ export const signIn = [
         'plain: company MUST let those Sessions go on signed out, or end them and answer invalid_session',
       'continue-signed-out-agent':
         'plain: agent MUST renew a signed-out Session with its assertion, and start a new one after invalid_session',
-      'at-once':
-        'company SHOULD check on each request that the Session is still signed in, so that sign-out works at once',
-      'short-tokens': 'company SHOULD use Session Tokens of a few minutes when it does not check on each request',
+      'at-once': 'company SHOULD make sign-out work at once, by looking up the Session on each request',
+      'short-tokens': 'company SHOULD let Session Tokens live for minutes only when it does not look them up',
       disconnect:
         'plain: company MUST revoke the Account Tokens and sign out the Sessions when the User disconnects the Personal Agent',
       'disconnect-agent': 'plain: agent MUST go on signed out when it finds out that it was disconnected',
