@@ -1,0 +1,67 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { seed } from './seed.ts'
+import { type HotelDatabase, one, transaction } from './sql.ts'
+
+const SCHEMA_VERSION = 1
+
+/*
+ * rooms             what can be booked; each row is one room, prices in euro cents a night
+ * guests            people with an account; `password` is made by passwords.ts
+ * bookings          a guest's stay; `departure` is the day they leave, so the night before is the last
+ * booking_notes     what a guest wants us to know, oldest first
+ * sessions          who is signed in; the cookie's SHA-256 only, so a stolen database signs nobody in
+ * sign_in_attempts  passwords tried lately, by the SHA-256 of the email address
+ */
+const SCHEMA = `
+  create table rooms (
+    slug text primary key, position integer not null, name text not null, view text not null, beds text not null,
+    sleeps integer not null, size integer not null, price integer not null, summary text not null,
+    description text not null
+  ) strict;
+  create table guests (
+    id text primary key, email text not null unique, name text not null, password text not null,
+    points integer not null default 0
+  ) strict;
+  create table bookings (
+    id text primary key, guest_id text not null references guests, room_slug text not null references rooms,
+    arrival text not null, departure text not null, guests integer not null, price integer not null,
+    check (arrival < departure)
+  ) strict;
+  create index bookings_by_guest on bookings (guest_id, arrival);
+  create index bookings_by_room on bookings (room_slug, arrival);
+  create table booking_notes (
+    id integer primary key, booking_id text not null references bookings, text text not null,
+    written_at integer not null
+  ) strict;
+  create index notes_by_booking on booking_notes (booking_id);
+  create table sessions (
+    hash text primary key, guest_id text not null references guests, expires_at integer not null
+  ) strict, without rowid;
+  create table sign_in_attempts (key text primary key, attempts integer not null, since integer not null) strict;
+`
+
+/**
+ * Opens `directory/hotel.db`, and at the first start makes its tables and fills them. Later starts keep what is there.
+ * `now` (milliseconds) is the day that the seeded bookings lie around.
+ */
+export function openDatabase(directory: string, now: number): HotelDatabase {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const database = new DatabaseSync(join(directory, 'hotel.db'), { timeout: 5000 })
+  try {
+    database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on')
+    transaction(database, () => {
+      const version = one<{ user_version: number }>(database, 'pragma user_version')?.user_version ?? 0
+      if (version > SCHEMA_VERSION) throw new Error(`hotel.db was made by a newer version of the hotel (${version}).`)
+      if (version === SCHEMA_VERSION) return
+      database.exec(SCHEMA)
+      seed(database, now)
+      database.exec(`pragma user_version = ${SCHEMA_VERSION}`)
+    })
+  } catch (error) {
+    database.close()
+    throw error
+  }
+  return database
+}

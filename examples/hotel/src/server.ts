@@ -1,0 +1,81 @@
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import { createAdaptorServer } from '@hono/node-server'
+import { openDatabase } from './database.ts'
+import { readSecret } from './secret.ts'
+import { createSite } from './site.tsx'
+
+/** How the hotel is started. */
+export type HotelOptions = {
+  /** 0 takes any free port. */
+  readonly port: number
+  /** Where the database and the secret are kept. */
+  readonly directory: string
+  /** How people reach the hotel. Without it: `http://localhost` and the port. */
+  readonly origin?: string | undefined
+  readonly log: (line: string) => void
+  /** The clock, in milliseconds. */
+  readonly now?: () => number
+}
+
+/** The hotel while it runs. */
+export type Hotel = {
+  readonly origin: string
+  /** Takes no more requests, finishes those that run, and closes the database. */
+  readonly close: () => Promise<void>
+}
+
+type Fetch = (request: Request) => Promise<Response>
+
+/** How long a request may go on after `close`, in milliseconds. */
+const GRACE = 3000
+
+/**
+ * Starts the hotel on this machine. It listens on the loopback address alone: put a proxy before it to open it wider.
+ * Rejects with Node's own error, `EADDRINUSE` among them, when it can't listen.
+ */
+export async function startHotel(options: HotelOptions): Promise<Hotel> {
+  const now = options.now ?? Date.now
+  // The port is taken before the database is touched; nobody is answered before both are there.
+  let answer: Fetch = async () =>
+    new Response('The hotel is opening.', { status: 503, headers: { 'retry-after': '1' } })
+  const server = createAdaptorServer({
+    fetch: (request) => answer(request),
+    overrideGlobalObjects: false,
+  }) as Server
+  server.listen(options.port, '127.0.0.1')
+  await once(server, 'listening')
+  const origin = options.origin ?? `http://localhost:${portOf(server)}`
+
+  try {
+    const database = openDatabase(options.directory, now())
+    const secret = readSecret(options.directory)
+    const secure = origin.startsWith('https://')
+    const site = createSite({ database, secret, now, secure, log: options.log })
+    answer = site.fetch
+    return {
+      origin,
+      close: async () => {
+        await stop(server)
+        database.close()
+      },
+    }
+  } catch (error) {
+    await stop(server)
+    throw error
+  }
+}
+
+function portOf(server: Server): number {
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('The hotel listens on no port.')
+  return address.port
+}
+
+async function stop(server: Server): Promise<void> {
+  const closed = once(server, 'close')
+  server.close()
+  const timer = setTimeout(() => server.closeAllConnections(), GRACE)
+  await closed
+  clearTimeout(timer)
+}
