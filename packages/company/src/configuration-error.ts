@@ -1,0 +1,4 @@
+/** Something in the company's configuration is wrong. The message says what to write instead; found at start, never later. */
+export class ConfigurationError extends TypeError {
+  override readonly name = 'ConfigurationError'
+}

@@ -1,0 +1,148 @@
+import { coversScopes, formatScope, makeId, PoppyError } from '@poppyseed/protocol'
+import { ConfigurationError } from '../configuration-error.ts'
+import type { Principal } from '../sessions/principal.ts'
+import type { Logger } from '../store/database.ts'
+import { forLog, runWithin } from './run.ts'
+import { isTool, type Tool, type ToolContext } from './tool.ts'
+
+/** The tools of a Company (6): the one place where a tool is found, its rights checked, and the tool run. */
+
+/** What a call came to. */
+export interface ToolResult {
+  readonly value: unknown
+  /** The value as it travels. */
+  readonly json: string
+}
+
+/** What {@link createToolRegistry} needs. */
+export interface ToolRegistryOptions {
+  /** Every scope that the Company publishes; a tool may need no other. */
+  readonly declaredScopes: readonly string[]
+  readonly log: Logger
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  /** That many random bytes. */
+  readonly random: (length: number) => Uint8Array
+}
+
+/** See {@link createToolRegistry}. */
+export interface ToolRegistry {
+  readonly tools: readonly Tool[]
+  readonly find: (name: string) => Tool | undefined
+  /**
+   * Whether the Principal may call the tool at all.
+   * @throws PoppyError `tool_not_found`, `sign_in_required`, `insufficient_scope` with all the scopes needed
+   */
+  readonly authorize: (name: string, principal: Principal) => Tool
+  /**
+   * Checks rights and input, runs the tool, checks the result.
+   * @throws PoppyError only: those of `authorize`, `invalid_request` with `issues`, `tool_failed`, `tool_timeout`,
+   * `server_error` with an id, `temporarily_unavailable` when the caller went away
+   */
+  readonly call: (name: string, input: unknown, context: ToolContext) => Promise<ToolResult>
+}
+
+const maxDepth = 32
+
+/**
+ * Puts tools together.
+ * @throws ConfigurationError for a name used twice, a scope that isn't declared, or something that isn't a tool
+ */
+export function createToolRegistry(tools: readonly Tool[], options: ToolRegistryOptions): ToolRegistry {
+  const byName = new Map<string, Tool>()
+  for (const [index, tool] of tools.entries()) {
+    if (!isTool(tool))
+      throw new ConfigurationError(`tools[${index}] is not a tool. Write tool({ name, description, run }).`)
+    if (byName.has(tool.name)) throw new ConfigurationError(`Two tools are named ${tool.name}. Rename one of them.`)
+    const unknown = tool.scopes.find((scope) => !options.declaredScopes.includes(scope))
+    if (unknown !== undefined) {
+      throw new ConfigurationError(
+        `Tool ${tool.name} needs the scope ${unknown}, which the company doesn't declare. Write scopes: { '${unknown}': 'What it lets an agent do' }, or change the tool's scope.`,
+      )
+    }
+    byName.set(tool.name, tool)
+  }
+
+  function authorize(name: string, principal: Principal): Tool {
+    const tool = byName.get(name)
+    if (!tool) throw new PoppyError('tool_not_found', { description: 'There is no tool of this name.' })
+    if (tool.scopes.length === 0) return tool
+    const scope = formatScope(tool.scopes)
+    // 6: signed out and lacking scopes are two different things to be told.
+    if (principal.account === null) {
+      throw new PoppyError('sign_in_required', { description: 'This tool needs the User to be signed in.', scope })
+    }
+    if (!coversScopes(principal.scopes, tool.scopes)) {
+      throw new PoppyError('insufficient_scope', { description: 'This tool needs further scopes.', scope })
+    }
+    return tool
+  }
+
+  async function call(name: string, input: unknown, context: ToolContext): Promise<ToolResult> {
+    const tool = authorize(name, context.principal)
+    const parsed = await checkInput(tool, input)
+    const started = options.now()
+    try {
+      return await toResult(tool, await runWithin(tool, parsed, context, options.log))
+    } catch (error) {
+      if (error instanceof PoppyError) throw error
+      throw internalError(error, tool, options.now() - started)
+    }
+  }
+
+  function internalError(error: unknown, tool: Tool, milliseconds: number): PoppyError {
+    const id = makeId('err', options.random)
+    options.log.error({ id, tool: tool.name, milliseconds, error: forLog(error) }, 'a tool failed')
+    return new PoppyError('server_error', {
+      description: 'The tool failed on our side. Quote the error id if you report it.',
+      reason: `tool ${tool.name} failed, ${id}`,
+      extra: { error_id: id },
+    })
+  }
+
+  return { tools: Object.freeze([...tools]), find: (name) => byName.get(name), authorize, call }
+}
+
+async function checkInput(tool: Tool, input: unknown): Promise<unknown> {
+  checkShape(input, maxDepth)
+  const result = await tool.input.validate(input)
+  if ('value' in result) return result.value
+  throw new PoppyError('invalid_request', {
+    description: `The input of ${tool.name} is not valid.`,
+    extra: { issues: result.issues },
+  })
+}
+
+/** Depth is bounded whoever calls; a member `__proto__` is an own member here and a prototype after the next copy. */
+function checkShape(value: unknown, depth: number): void {
+  if (typeof value !== 'object' || value === null) return
+  if (depth === 0) throw new PoppyError('invalid_request', { description: 'The input is nested too deeply.' })
+  if (Object.hasOwn(value, '__proto__')) {
+    throw new PoppyError('invalid_request', { description: 'The input has a member that is not allowed.' })
+  }
+  for (const member of Object.values(value)) checkShape(member, depth - 1)
+}
+
+async function toResult(tool: Tool, returned: unknown): Promise<ToolResult> {
+  const { output } = tool
+  if (!output) return serialise(returned)
+  if (output.judges === 'value') return serialise(await judged(output.validate(returned)))
+  const result = serialise(returned)
+  await judged(output.validate(JSON.parse(result.json)))
+  return result
+}
+
+async function judged(verdict: ReturnType<NonNullable<Tool['output']>['validate']>): Promise<unknown> {
+  const result = await verdict
+  if ('value' in result) return result.value
+  const issues = result.issues.map(({ path, message }) => `${path || '/'}: ${message}`).join('; ')
+  throw new TypeError(`The result doesn't fit the tool's output schema: ${issues}`)
+}
+
+/** A tool that returns nothing answers null. */
+function serialise(value: unknown): ToolResult {
+  if (value === undefined) return { value: null, json: 'null' }
+  const json: string | undefined = JSON.stringify(value)
+  if (json === undefined) throw new TypeError('The result is not JSON.')
+  return { value, json }
+}

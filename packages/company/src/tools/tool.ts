@@ -1,0 +1,177 @@
+import { isScope } from '@poppyseed/protocol'
+import { ConfigurationError } from '../configuration-error.ts'
+import type { Principal } from '../sessions/principal.ts'
+import {
+  type AcceptedBy,
+  type CompiledSchema,
+  compileSchema,
+  type JsonSchema,
+  type ParsedBy,
+  type ToolSchema,
+} from './schema.ts'
+
+/** A tool (6): one function of the company's, served over HTTP and MCP with the same check, rights and errors. */
+
+/** What a tool is told beside its input. */
+export interface ToolContext {
+  /** Who is calling, from the checked token. Nothing in the input can change it. */
+  readonly principal: Principal
+  /** Aborts when the time is up or the client has gone away: hand it on to whatever the tool waits for. */
+  readonly signal: AbortSignal
+  /** The request that the call came in with, or null when it came from elsewhere. */
+  readonly request: Request | null
+  readonly via: 'http' | 'mcp'
+}
+
+/** Hints for the caller's model, as MCP defines them. They are promises of the company's, checked by nobody. */
+export interface ToolAnnotations {
+  /** The tool changes nothing. */
+  readonly readOnlyHint?: boolean
+  /** What the tool changes may be lost (meaningful when it isn't read-only). */
+  readonly destructiveHint?: boolean
+  /** Calling it again with the same input changes nothing more. */
+  readonly idempotentHint?: boolean
+  /** It reaches beyond the company's own systems. */
+  readonly openWorldHint?: boolean
+}
+
+/** What {@link tool} is given. */
+export interface ToolDefinition<Input extends ToolSchema | undefined, Output extends ToolSchema | undefined> {
+  /** 1 to 64 letters, digits, `_` and `-`. Agents keep it: don't rename lightly. */
+  readonly name: string
+  /** A short name for people. */
+  readonly title?: string
+  /** What it does and when to use it, for the caller's model. */
+  readonly description: string
+  /** An object schema. Left out, the tool takes nothing. */
+  readonly input?: Input
+  /** When given, every result is held to it; what it doesn't name goes nowhere. */
+  readonly output?: Output
+  /** The scope or scopes that a call needs, all of them. Left out, the tool needs a Session Token but no sign-in. */
+  readonly scope?: string | readonly string[]
+  readonly annotations?: ToolAnnotations
+  /** Milliseconds until a call is given up; 30,000 when left out, at most 600,000. */
+  readonly timeout?: number
+  readonly run: (input: ParsedBy<Input>, context: ToolContext) => AcceptedBy<Output> | Promise<AcceptedBy<Output>>
+}
+
+/** A tool that {@link tool} has checked. */
+export interface Tool {
+  readonly name: string
+  readonly title: string | undefined
+  readonly description: string
+  readonly input: CompiledSchema
+  readonly output: CompiledSchema | undefined
+  /** Every scope that a call needs; empty when none. */
+  readonly scopes: readonly string[]
+  readonly annotations: ToolAnnotations | undefined
+  /** Milliseconds. */
+  readonly timeout: number
+  readonly run: (input: unknown, context: ToolContext) => unknown
+}
+
+const made = new WeakSet<object>()
+
+/** Whether a value came from {@link tool}. */
+export function isTool(value: unknown): value is Tool {
+  return typeof value === 'object' && value !== null && made.has(value)
+}
+
+/**
+ * Defines a tool.
+ *
+ * ```ts
+ * const myBookings = tool({
+ *   name: 'my_bookings',
+ *   description: 'Bookings of the signed-in guest, newest first.',
+ *   input: z.object({ from: z.iso.date().optional() }),
+ *   scope: 'poppy:read',
+ *   run: (input, { principal }) => bookings.of(principal.account, input.from),
+ * })
+ * ```
+ * @throws ConfigurationError at once when the definition is wrong, with a sentence that says what to write
+ */
+export function tool<
+  Input extends ToolSchema | undefined = undefined,
+  Output extends ToolSchema | undefined = undefined,
+>(definition: ToolDefinition<Input, Output>): Tool {
+  const { name, title, description, timeout = 30_000, annotations } = definition
+  if (typeof name !== 'string' || !/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
+    throw new ConfigurationError(
+      `A tool's name is 1 to 64 letters, digits, "_" and "-", such as "my_bookings"; this one is ${JSON.stringify(name)}.`,
+    )
+  }
+  const where = `Tool ${name}`
+  if (typeof description !== 'string' || description.trim() === '') {
+    throw new ConfigurationError(
+      `${where} needs a description: say in a sentence or two what it does and when to use it.`,
+    )
+  }
+  if (title !== undefined && (typeof title !== 'string' || title.trim() === '')) {
+    throw new ConfigurationError(`${where}: title must be a short name for people, or be left out.`)
+  }
+  if (typeof definition.run !== 'function') {
+    throw new ConfigurationError(`${where} needs a function: run: (input, context) => …`)
+  }
+  if (!Number.isInteger(timeout) || timeout < 1 || timeout > 600_000) {
+    throw new ConfigurationError(
+      `${where}: timeout is in milliseconds, a whole number from 1 to 600000, such as 30000.`,
+    )
+  }
+  const checked: Tool = Object.freeze({
+    name,
+    title,
+    description,
+    input: objectSchema(definition.input, where),
+    output:
+      definition.output === undefined ? undefined : compileSchema(definition.output, 'output', `${where}: output`),
+    scopes: readScopes(definition.scope, where),
+    annotations: readAnnotations(annotations, where),
+    timeout,
+    // The schema has made sure of the type by the time that this is called.
+    run: definition.run as Tool['run'],
+  })
+  made.add(checked)
+  return checked
+}
+
+const takesNothing: CompiledSchema = {
+  json: { type: 'object', properties: {} },
+  judges: 'value',
+  // Like any object schema that doesn't say otherwise: members that it doesn't know are left out.
+  validate: async () => ({ value: {} }),
+}
+
+function objectSchema(schema: ToolSchema | undefined, where: string): CompiledSchema {
+  if (schema === undefined) return takesNothing
+  const compiled = compileSchema(schema, 'input', `${where}: input`)
+  const { json } = compiled
+  if (json.type === 'object') return compiled
+  // MCP wants the word at the root; a union of objects doesn't say it by itself.
+  if (json.type === undefined && ['anyOf', 'oneOf', 'allOf', '$ref'].some((keyword) => keyword in json)) {
+    return { ...compiled, json: { type: 'object', ...json } satisfies JsonSchema }
+  }
+  throw new ConfigurationError(`${where}: input must be an object, such as z.object({ from: z.iso.date() }).`)
+}
+
+function readScopes(scope: string | readonly string[] | undefined, where: string): readonly string[] {
+  const scopes = scope === undefined ? [] : typeof scope === 'string' ? [scope] : [...scope]
+  for (const one of scopes) {
+    if (typeof one === 'string' && isScope(one)) continue
+    throw new ConfigurationError(
+      `${where}: ${JSON.stringify(one)} is not a scope. Write one scope such as 'poppy:read', or a list of them.`,
+    )
+  }
+  return Object.freeze([...new Set(scopes)])
+}
+
+const hints = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const
+
+function readAnnotations(annotations: ToolAnnotations | undefined, where: string): ToolAnnotations | undefined {
+  if (annotations === undefined) return undefined
+  for (const [name, value] of Object.entries(annotations)) {
+    if (hints.some((hint) => hint === name) && typeof value === 'boolean') continue
+    throw new ConfigurationError(`${where}: annotations may hold ${hints.join(', ')}, each true or false; not ${name}.`)
+  }
+  return Object.freeze({ ...annotations })
+}
