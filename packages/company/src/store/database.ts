@@ -9,6 +9,11 @@ export interface Database {
   /** Runs all queries of `run` in one transaction; nested calls join the outer one. Never await HTTP or a handler inside. */
   readonly transaction: <T>(run: () => Promise<T>) => Promise<T>
   /**
+   * Runs SQL that was written beforehand (`statement.ts`), without building it anew; joins the transaction around it
+   * like {@link Database.query}. For the paths that every request takes.
+   */
+  readonly run: (sql: string, parameters: readonly unknown[]) => Promise<readonly unknown[]>
+  /**
    * Milliseconds since 1970. Replay marks written before this moment may be lost (a power cut with relaxed durability),
    * so what could have been accepted before it is refused (4.3). 0 where marks are durable.
    */
@@ -29,6 +34,8 @@ export interface StoreContext {
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly log: Logger
+  /** Told of each statement just before it goes to the database, without its values. */
+  readonly onQuery?: (sql: string) => void
 }
 
 /** A logger in pino's call shape: fields first, then the sentence. */

@@ -1,11 +1,19 @@
-/** The tables. Times are integer milliseconds since 1970, secrets are SHA-256 in base64url, scopes are space-separated. */
-
+/**
+ * The tables. Times are integer milliseconds since 1970, secrets are SHA-256 in base64url, scopes are space-separated.
+ * The names begin with `poppy_`, because a company may give us a database that has a table `sessions` of its own.
+ */
 export interface Tables {
-  sessions: SessionsTable
-  grants: GrantsTable
-  codes: CodesTable
-  used_ids: UsedIdsTable
-  proofs: ProofsTable
+  poppy_sessions: SessionsTable
+  poppy_grants: GrantsTable
+  poppy_codes: CodesTable
+  poppy_used_ids: UsedIdsTable
+  poppy_proofs: ProofsTable
+  poppy_schema: SchemaTable
+}
+
+/** One row: the number of the last migration that ran. */
+export interface SchemaTable {
+  version: number
 }
 
 /** 4.4: the record for each Session. */

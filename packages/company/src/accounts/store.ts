@@ -1,0 +1,144 @@
+import type { Scope } from '../store/database.ts'
+import type { GrantsTable } from '../store/tables.ts'
+
+/** Grants: what a person approved, with the Account Token that stands for it (4.4, 4.8, 4.9). */
+
+/** A grant as it is kept; the token only as its hash. */
+export type GrantRow = GrantsTable
+
+/** Records a sign-in that was approved (4.4). */
+export async function insertGrant({ db, company }: Scope, row: Omit<GrantsTable, 'company'>): Promise<void> {
+  await db.query
+    .insertInto('poppy_grants')
+    .values({ ...row, company })
+    .execute()
+}
+
+/** The grant of an Account Token (4.8), also one that is expired or revoked. `tokenHash`: SHA-256 in base64url. */
+export async function findGrantByToken({ db, company }: Scope, tokenHash: string): Promise<GrantRow | null> {
+  const row = await db.query
+    .selectFrom('poppy_grants')
+    .selectAll()
+    .where('company', '=', company)
+    .where('token_hash', '=', tokenHash)
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/**
+ * Revokes a grant and signs out the Sessions that it had last signed in (4.9); those that moved to another grant stay.
+ * False when it was revoked before, or isn't there.
+ */
+export async function revokeGrant(
+  scope: Scope,
+  { grantId, now }: { readonly grantId: string; readonly now: number },
+): Promise<boolean> {
+  const { db, company } = scope
+  return db.transaction(async () => {
+    const revoked = await db.query
+      .updateTable('poppy_grants')
+      .set({ revoked_at: now })
+      .where('company', '=', company)
+      .where('id', '=', grantId)
+      .where('revoked_at', 'is', null)
+      .returning('id')
+      .execute()
+    if (revoked.length === 0) return false
+    await signOutSessions(scope, [grantId])
+    return true
+  })
+}
+
+/** An agent's access, as the person sees it (4.8). Times are milliseconds since 1970. */
+export interface ActiveGrant {
+  readonly id: string
+  readonly clientId: string
+  readonly userId: string
+  readonly scopes: readonly string[]
+  readonly signIn: string
+  readonly createdAt: number
+  readonly lastUsedAt: number
+  readonly expiresAt: number | null
+}
+
+/** The grants of an account that give access now, newest first. */
+export async function grantsOf(
+  { db, company }: Scope,
+  { account, now }: { readonly account: string; readonly now: number },
+): Promise<readonly ActiveGrant[]> {
+  const rows = await db.query
+    .selectFrom('poppy_grants')
+    .select(['id', 'client_id', 'user_id', 'scopes', 'sign_in', 'created_at', 'last_used_at', 'expires_at'])
+    .where('company', '=', company)
+    .where('account', '=', account)
+    .where('revoked_at', 'is', null)
+    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now)]))
+    .orderBy('created_at', 'desc')
+    .orderBy('id')
+    .execute()
+  return rows.map((row) => ({
+    id: row.id,
+    clientId: row.client_id,
+    userId: row.user_id,
+    scopes: scopesOf(row),
+    signIn: row.sign_in,
+    createdAt: row.created_at,
+    lastUsedAt: row.last_used_at,
+    expiresAt: row.expires_at,
+  }))
+}
+
+/**
+ * Ends the access of all agents, or of one, to an account (4.9), and spends the codes that were given for it and not yet
+ * used: one that is exchanged later would bring the access back. Answers how many grants were revoked.
+ */
+export async function revokeGrantsOf(
+  scope: Scope,
+  { account, clientId, now }: { readonly account: string; readonly clientId?: string; readonly now: number },
+): Promise<number> {
+  const { db, company } = scope
+  return db.transaction(async () => {
+    let codes = db.query
+      .updateTable('poppy_codes')
+      .set({ used_at: now })
+      .where('company', '=', company)
+      .where('account', '=', account)
+      .where('used_at', 'is', null)
+    if (clientId !== undefined) codes = codes.where('client_id', '=', clientId)
+    await codes.execute()
+    let grants = db.query
+      .updateTable('poppy_grants')
+      .set({ revoked_at: now })
+      .where('company', '=', company)
+      .where('account', '=', account)
+      .where('revoked_at', 'is', null)
+      .returning('id')
+    if (clientId !== undefined) grants = grants.where('client_id', '=', clientId)
+    const revoked = await grants.execute()
+    await signOutSessions(
+      scope,
+      revoked.map(({ id }) => id),
+    )
+    return revoked.length
+  })
+}
+
+/** A grant's scopes, which are kept in one text. */
+export function scopesOf({ scopes }: Pick<GrantRow, 'scopes'>): readonly string[] {
+  return scopes === '' ? [] : scopes.split(' ')
+}
+
+// Well below what either database takes in one statement.
+const idsPerStatement = 500
+
+async function signOutSessions({ db, company }: Scope, grantIds: readonly string[]): Promise<void> {
+  for (let from = 0; from < grantIds.length; from += idsPerStatement) {
+    // 4.9: the count makes tokens from before the sign-out stay signed out after the next sign-in
+    await db.query
+      .updateTable('poppy_sessions')
+      .set((eb) => ({ grant_id: null, epoch: eb('epoch', '+', 1) }))
+      .where('company', '=', company)
+      .where('grant_id', 'in', grantIds.slice(from, from + idsPerStatement))
+      .execute()
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * The statements that every request with a Session Token runs (4.3), written out: one round trip that claims the proof,
+ * reads Session and grant, and on PostgreSQL also notes the use.
+ */
+
+/** What the statements give: a Session's ten values and its grant's five in one array, as JSON text on SQLite. */
+export interface SessionRow {
+  readonly state: string | SessionValues | null
+  /** Zero when the proof was used before. Only where a proof is claimed, and only on PostgreSQL: SQLite gives no row. */
+  readonly claimed?: number
+}
+
+export type SessionValues = readonly [
+  id: string,
+  clientId: string,
+  userId: string,
+  account: string | null,
+  grantId: string | null,
+  epoch: number,
+  createdAt: number,
+  lastUsedAt: number,
+  expiresAt: number,
+  endedAt: number | null,
+  grant: string | null,
+  grantScopes: string | null,
+  grantExpiresAt: number | null,
+  grantRevokedAt: number | null,
+  grantLastUsedAt: number | null,
+]
+
+const values = `s.id, s.client_id, s.user_id, s.account, s.grant_id, s.epoch, s.created_at, s.last_used_at, s.expires_at,
+    s.ended_at, g.id, g.scopes, g.expires_at, g.revoked_at, g.last_used_at`
+
+const source = `from poppy_sessions s left join poppy_grants g on g.company = s.company and g.id = s.grant_id
+    where s.company = :company and s.id = :sessionId`
+
+const claim = `insert into poppy_proofs (company, thumbprint, id_hash, expires_at)
+    values (:company, :thumbprint, :idHash, :passesUntil) on conflict do nothing`
+
+// A Session that has ended, also by not being used, must not come to life by being asked for.
+const isStaleSession = `poppy_sessions.company = :company and poppy_sessions.id = :sessionId
+    and poppy_sessions.ended_at is null and poppy_sessions.expires_at > :now
+    and poppy_sessions.last_used_at <= :staleAt and poppy_sessions.last_used_at > :aliveAt`
+
+const isStaleGrant = `poppy_grants.company = :company and poppy_grants.revoked_at is null
+    and (poppy_grants.expires_at is null or poppy_grants.expires_at > :now) and poppy_grants.last_used_at <= :staleAt`
+
+export const touchSessionText = `update poppy_sessions set last_used_at = :now where ${isStaleSession}`
+
+export const touchGrantText = `update poppy_grants set last_used_at = :now where ${isStaleGrant}
+    and poppy_grants.id = :grantId`
+
+// Parts of one statement all see the rows as they were before it, so `found` has the last use before this one.
+const noteUse = `touched_session as (update poppy_sessions set last_used_at = :now from found where ${isStaleSession}),
+  touched_grant as (update poppy_grants set last_used_at = :now from found where ${isStaleGrant}
+    and poppy_grants.id = found.grant_id and found.ended_at is null and found.expires_at > :now
+    and found.last_used_at > :aliveAt)`
+
+const found = `select s.grant_id, s.ended_at, s.expires_at, s.last_used_at, json_build_array(${values}) as state ${source}`
+
+export const admitTexts = {
+  sqlite: `${claim} returning (select json_array(${values}) ${source}) as state`,
+  postgres: `with claimed as (${claim} returning id_hash),
+  found as (${found} and exists (select 1 from claimed)),
+  ${noteUse}
+  select (select count(*) from claimed) as claimed, (select state from found) as state`,
+}
+
+export const readTexts = {
+  sqlite: `select json_array(${values}) as state ${source}`,
+  postgres: `with found as (${found}),
+  ${noteUse}
+  select state from found`,
+}

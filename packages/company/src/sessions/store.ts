@@ -1,0 +1,248 @@
+import { sha256 } from '../crypto/hash.ts'
+import type { Scope } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import type { SessionsTable, UsedIdsTable } from '../store/tables.ts'
+import {
+  admitTexts,
+  readTexts,
+  type SessionRow,
+  type SessionValues,
+  touchGrantText,
+  touchSessionText,
+} from './session-sql.ts'
+
+/** Sessions, and what was used once (4.2, 4.3, 4.4). */
+
+/** A Session with the grant that it is signed in by, as the store has them now. */
+export interface SessionState {
+  readonly id: string
+  readonly clientId: string
+  readonly userId: string
+  readonly account: string | null
+  readonly grantId: string | null
+  readonly epoch: number
+  readonly createdAt: number
+  /** As it was before this read noted the use. */
+  readonly lastUsedAt: number
+  readonly expiresAt: number
+  readonly endedAt: number | null
+  /** Null when signed out, and when the grant is long gone. It may be expired or revoked. */
+  readonly grant: {
+    readonly id: string
+    readonly scopes: readonly string[]
+    readonly expiresAt: number | null
+    readonly revokedAt: number | null
+  } | null
+}
+
+/** What {@link admitProof} found. */
+export type Admission =
+  | { readonly replayed: true }
+  | { readonly replayed: false; readonly session: SessionState | null }
+
+interface Reading {
+  readonly sessionId: string
+  /** Milliseconds since 1970. */
+  readonly now: number
+  /** Milliseconds after its last use at which a Session ends: one that has ended isn't woken by being asked for. */
+  readonly idle: number
+}
+
+/** Last use is written at most this often (milliseconds): a write for every request would cost more than the request. */
+const touchInterval = 60_000
+
+type Touching = Reading & { readonly staleAt: number; readonly aliveAt: number }
+type Claim = { readonly thumbprint: string; readonly idHash: string; readonly passesUntil: number }
+
+const admit = statement<Touching & Claim, SessionRow>(admitTexts)
+const read = statement<Touching, SessionRow>(readTexts)
+const touchSession = statement<Touching, never>({ sqlite: touchSessionText, postgres: touchSessionText })
+const touchGrant = statement<Touching & { readonly grantId: string }, never>({
+  sqlite: touchGrantText,
+  postgres: touchGrantText,
+})
+const claimText = `insert into poppy_proofs (company, thumbprint, id_hash, expires_at)
+  values (:company, :thumbprint, :idHash, :passesUntil) on conflict do nothing returning id_hash`
+const claim = statement<Claim, { readonly id_hash: string }>({ sqlite: claimText, postgres: claimText })
+
+/**
+ * Claims a DPoP Proof and reads its Session, in one statement (4.3): of two that come at once with the same proof, on
+ * whatever instances, one is `replayed`. Notes the use of Session and grant when the last note is a minute old.
+ */
+export async function admitProof(
+  scope: Scope,
+  proof: Reading & {
+    readonly thumbprint: string
+    readonly proofId: string
+    /** Milliseconds since 1970, clock skew included: when the proof could not pass any more. */
+    readonly passesUntil: number
+  },
+): Promise<Admission> {
+  const touching = touchingOf(proof)
+  const { thumbprint, passesUntil } = proof
+  const [row] = await admit(scope, { ...touching, thumbprint, idHash: sha256(proof.proofId), passesUntil })
+  if (row === undefined || row.claimed === 0) return { replayed: true }
+  return { replayed: false, session: await stateOf(scope, row, touching) }
+}
+
+/** A Session with its current grant, or null. Notes the use as {@link admitProof} does. */
+export async function readSession(scope: Scope, reading: Reading): Promise<SessionState | null> {
+  const touching = touchingOf(reading)
+  const [row] = await read(scope, touching)
+  return row === undefined ? null : stateOf(scope, row, touching)
+}
+
+/** Claims a DPoP Proof where no Session is known yet, at the token endpoint (4.3). False when it was used before. */
+export async function claimProof(
+  scope: Scope,
+  proof: { readonly thumbprint: string; readonly proofId: string; readonly passesUntil: number },
+): Promise<boolean> {
+  const { thumbprint, passesUntil } = proof
+  return (await claim(scope, { thumbprint, idHash: sha256(proof.proofId), passesUntil })).length > 0
+}
+
+/** An id that may be used once, until `expiresAt` (milliseconds since 1970). */
+export interface UsedId {
+  readonly kind: UsedIdsTable['kind']
+  readonly owner: string
+  readonly id: string
+  readonly expiresAt: number
+}
+
+/**
+ * Claims the ids of assertions and forms (4.1, 4.2). True only if all of them were new; those that were stay spent either
+ * way, unless the transaction around it is rolled back.
+ */
+export async function claimIds({ db, company }: Scope, entries: readonly UsedId[]): Promise<boolean> {
+  if (entries.length === 0) return true
+  const rows = entries
+    .map(({ kind, owner, id, expiresAt }) => ({ company, kind, owner, id_hash: sha256(id), expires_at: expiresAt }))
+    // In one order everywhere: two transactions with the same ids would wait for each other.
+    .sort((one, other) => (one.kind + one.id_hash < other.kind + other.id_hash ? -1 : 1))
+  const claimed = await db.query
+    .insertInto('poppy_used_ids')
+    .values(rows)
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('id_hash')
+    .execute()
+  return claimed.length === entries.length
+}
+
+/** Starts a Session (4.2). */
+export async function insertSession({ db, company }: Scope, row: Omit<SessionsTable, 'company'>): Promise<void> {
+  await db.query
+    .insertInto('poppy_sessions')
+    .values({ ...row, company })
+    .execute()
+}
+
+/**
+ * Signs a Session in (4.4), if it still runs and has had no other account: a Session never takes another, not even after
+ * sign-out. When the grant that it had has ended meanwhile, that was a sign-out, and it counts as one.
+ */
+export async function signInSession(
+  { db, company }: Scope,
+  signIn: { readonly sessionId: string; readonly account: string; readonly grantId: string; readonly now: number },
+): Promise<'signed_in' | 'account_mismatch' | 'gone'> {
+  const { sessionId, account, grantId, now } = signIn
+  const updated = await db.query
+    .updateTable('poppy_sessions')
+    .set((eb) => ({
+      account,
+      grant_id: grantId,
+      last_used_at: now,
+      epoch: eb
+        .case()
+        .when(
+          eb.and([
+            eb('grant_id', 'is not', null),
+            eb('grant_id', '<>', grantId),
+            eb.not(
+              eb.exists(
+                eb
+                  .selectFrom('poppy_grants')
+                  .select('poppy_grants.id')
+                  .where('poppy_grants.company', '=', company)
+                  .whereRef('poppy_grants.id', '=', 'poppy_sessions.grant_id')
+                  .where('poppy_grants.revoked_at', 'is', null)
+                  .where((grant) =>
+                    grant.or([
+                      grant('poppy_grants.expires_at', 'is', null),
+                      grant('poppy_grants.expires_at', '>', now),
+                    ]),
+                  ),
+              ),
+            ),
+          ]),
+        )
+        .then(eb('epoch', '+', 1))
+        .else(eb.ref('epoch'))
+        .end(),
+    }))
+    .where('company', '=', company)
+    .where('id', '=', sessionId)
+    .where('ended_at', 'is', null)
+    .where('expires_at', '>', now)
+    .where((eb) => eb.or([eb('account', 'is', null), eb('account', '=', account)]))
+    .returning('id')
+    .execute()
+  if (updated.length > 0) return 'signed_in'
+  const running = await db.query
+    .selectFrom('poppy_sessions')
+    .select('id')
+    .where('company', '=', company)
+    .where('id', '=', sessionId)
+    .where('ended_at', 'is', null)
+    .where('expires_at', '>', now)
+    .executeTakeFirst()
+  return running === undefined ? 'gone' : 'account_mismatch'
+}
+
+/** Ends a Session for good. False when it had ended already. */
+export async function endSession(
+  { db, company }: Scope,
+  { sessionId, now }: { readonly sessionId: string; readonly now: number },
+): Promise<boolean> {
+  const ended = await db.query
+    .updateTable('poppy_sessions')
+    .set({ ended_at: now })
+    .where('company', '=', company)
+    .where('id', '=', sessionId)
+    .where('ended_at', 'is', null)
+    .returning('id')
+    .execute()
+  return ended.length > 0
+}
+
+function touchingOf({ sessionId, now, idle }: Reading): Touching {
+  return { sessionId, now, idle, staleAt: now - touchInterval, aliveAt: now - idle }
+}
+
+async function stateOf(scope: Scope, { state }: SessionRow, touching: Touching): Promise<SessionState | null> {
+  if (state === null) return null
+  const values = typeof state === 'string' ? (JSON.parse(state) as SessionValues) : state
+  const [id, clientId, userId, account, grantId, epoch, createdAt, lastUsedAt, expiresAt, endedAt, ...ofGrant] = values
+  const [grant, scopes, grantExpiresAt, revokedAt, grantUsedAt] = ofGrant
+  // PostgreSQL has noted the use in the same statement. The statements check again what is only guessed here.
+  if (scope.db.name === 'sqlite' && endedAt === null && lastUsedAt > touching.aliveAt) {
+    if (lastUsedAt <= touching.staleAt) await touchSession(scope, touching)
+    if (grant !== null && (grantUsedAt ?? 0) <= touching.staleAt)
+      await touchGrant(scope, { ...touching, grantId: grant })
+  }
+  return {
+    id,
+    clientId,
+    userId,
+    account,
+    grantId,
+    epoch,
+    createdAt,
+    lastUsedAt,
+    expiresAt,
+    endedAt,
+    grant:
+      grant === null
+        ? null
+        : { id: grant, scopes: scopes ? scopes.split(' ') : [], expiresAt: grantExpiresAt, revokedAt },
+  }
+}

@@ -1,0 +1,167 @@
+import { type ColumnDataType, type Kysely, sql } from 'kysely'
+import type { Tables } from './tables.ts'
+
+/**
+ * The schema's history: numbered, forward only. A migration that has been released never changes; the next one mends
+ * it. DDL is portable (text and bigint), and all that is missing runs in one transaction, under the dialect's lock.
+ *
+ * Not Kysely's Migrator: it takes no lock on SQLite, where three processes that started together failed each time.
+ */
+export interface Migration {
+  readonly title: string
+  readonly run: (schema: Schema) => Promise<void>
+}
+
+/** What a migration may do. */
+export interface Schema {
+  readonly dialect: 'sqlite' | 'postgres'
+  readonly query: Kysely<Tables>
+  /** A table whose columns are all text or bigint, by name; a `?` at the end of the type allows null. */
+  readonly createTable: (name: keyof Tables, key: readonly string[], columns: Columns) => Promise<void>
+  readonly createIndex: (table: keyof Tables, columns: readonly string[], kind?: 'unique') => Promise<void>
+}
+
+type Columns = Readonly<Record<string, 'text' | 'text?' | 'time' | 'time?' | 'count'>>
+
+const types: Readonly<Record<Columns[string], ColumnDataType>> = {
+  text: 'text',
+  'text?': 'text',
+  time: 'bigint',
+  'time?': 'bigint',
+  count: 'bigint',
+}
+
+const migrations: readonly Migration[] = [
+  {
+    title: 'Sessions, grants, codes and what was used once',
+    async run({ dialect, createTable, createIndex }) {
+      await createTable('poppy_sessions', ['company', 'id'], {
+        company: 'text',
+        id: 'text',
+        client_id: 'text',
+        user_id: 'text',
+        account: 'text?',
+        grant_id: 'text?',
+        epoch: 'count',
+        created_at: 'time',
+        last_used_at: 'time',
+        expires_at: 'time',
+        ended_at: 'time?',
+      })
+      await createIndex('poppy_sessions', ['company', 'grant_id'])
+      await createIndex('poppy_sessions', ['company', 'expires_at'])
+      await createIndex('poppy_sessions', ['company', 'ended_at'])
+      await createTable('poppy_grants', ['company', 'id'], {
+        company: 'text',
+        id: 'text',
+        client_id: 'text',
+        user_id: 'text',
+        account: 'text',
+        scopes: 'text',
+        sign_in: 'text',
+        token_hash: 'text',
+        created_at: 'time',
+        last_used_at: 'time',
+        expires_at: 'time?',
+        revoked_at: 'time?',
+      })
+      await createIndex('poppy_grants', ['company', 'token_hash'], 'unique')
+      await createIndex('poppy_grants', ['company', 'account'])
+      await createIndex('poppy_grants', ['company', 'expires_at'])
+      await createIndex('poppy_grants', ['company', 'revoked_at'])
+      await createTable('poppy_codes', ['company', 'code_hash'], {
+        company: 'text',
+        code_hash: 'text',
+        client_id: 'text',
+        redirect_uri: 'text',
+        code_challenge: 'text',
+        account: 'text',
+        scopes: 'text',
+        created_at: 'time',
+        expires_at: 'time',
+        used_at: 'time?',
+        grant_id: 'text?',
+      })
+      await createIndex('poppy_codes', ['company', 'account'])
+      await createIndex('poppy_codes', ['company', 'expires_at'])
+      await createTable('poppy_used_ids', ['company', 'kind', 'owner', 'id_hash'], {
+        company: 'text',
+        kind: 'text',
+        owner: 'text',
+        id_hash: 'text',
+        expires_at: 'time',
+      })
+      await createIndex('poppy_used_ids', ['company', 'expires_at'])
+      // On SQLite they live in a file of their own, which sqlite.ts makes: it can be lost and made anew.
+      if (dialect === 'sqlite') return
+      await createTable('poppy_proofs', ['company', 'thumbprint', 'id_hash'], {
+        company: 'text',
+        thumbprint: 'text',
+        id_hash: 'text',
+        expires_at: 'time',
+      })
+      await createIndex('poppy_proofs', ['company', 'expires_at'])
+    },
+  },
+]
+
+/** The schema that this release of the library works with. */
+export const latestSchema: number = migrations.length
+
+/** The number of the last migration that ran. */
+export async function schemaVersion(query: Kysely<Tables>): Promise<number> {
+  const row = await query.selectFrom('poppy_schema').select('version').executeTakeFirst()
+  return Number(row?.version ?? 0)
+}
+
+/**
+ * Brings the schema up to date. The caller holds the lock and the transaction, and says whether `poppy_schema` is there.
+ * @throws Error when the database was written by a newer release
+ */
+export async function migrate(query: Kysely<Tables>, dialect: Schema['dialect'], isNew: boolean): Promise<void> {
+  if (isNew) {
+    await query.schema
+      .createTable('poppy_schema')
+      .addColumn('version', 'bigint', (c) => c.notNull())
+      .execute()
+    await query.insertInto('poppy_schema').values({ version: 0 }).execute()
+  }
+  const version = await schemaVersion(query)
+  refuseNewer(version)
+  const schema = schemaOf(query, dialect)
+  for (const migration of migrations.slice(version)) await migration.run(schema)
+  if (version < latestSchema) await query.updateTable('poppy_schema').set({ version: latestSchema }).execute()
+}
+
+/** @throws Error when the database was written by a newer release: its rows may mean what we can't know */
+export function refuseNewer(version: number): void {
+  if (version <= latestSchema) return
+  throw new Error(
+    `The database has schema ${version}, and this release of poppyseed knows schemas up to ${latestSchema}. ` +
+      'Install the release that wrote it, or a later one. Nothing was changed.',
+  )
+}
+
+function schemaOf(query: Kysely<Tables>, dialect: Schema['dialect']): Schema {
+  return {
+    dialect,
+    query,
+    async createTable(name, key, columns) {
+      let table = query.schema.createTable(name)
+      for (const [column, kind] of Object.entries(columns)) {
+        table = table.addColumn(column, types[kind], (c) => (kind.endsWith('?') ? c : c.notNull()))
+      }
+      // Keys are long texts: without rowid, SQLite keeps them once and not twice.
+      if (dialect === 'sqlite') table = table.modifyEnd(sql`without rowid`)
+      await table.addPrimaryKeyConstraint(`${name}_key`, [...key] as never[]).execute()
+    },
+    async createIndex(table, columns, kind) {
+      const name = `${table}_by_${columns.filter((column) => column !== 'company').join('_')}`
+      const index = query.schema
+        .createIndex(name)
+        .on(table)
+        .columns([...columns])
+      await (kind === 'unique' ? index.unique() : index).execute()
+    },
+  }
+}
