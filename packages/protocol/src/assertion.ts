@@ -4,14 +4,16 @@ import { hasValidSignature, type PublicKey, readJwt, readText, readTime, type Un
 
 /** Client assertions (4.1, RFC 7523) and Session assertions (4.2). Pure: time and keys are handed in. */
 
-/** `client_assertion_type` and the grant of 4.2. */
+/** The value of `client_assertion_type` (4.1, RFC 7523). */
 export const clientAssertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+/** The grant that starts a Session (4.2, RFC 7523). */
 export const jwtBearerGrant = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
 /** Finds the keys of the client that may have signed: those of the `kid`, or all that fit when there is none. */
 export type KeyFinder = (jwt: UnverifiedJwt) => Promise<readonly PublicKey[]>
 
-interface AssertionExpectation {
+/** What either kind of assertion is checked against. */
+export interface AssertionExpectation {
   readonly clientId: string
   /** Unix time in seconds. */
   readonly now: number
@@ -25,7 +27,7 @@ interface AssertionExpectation {
 /** An assertion that passed everything but the replay check, which needs a store. */
 export interface CheckedAssertion {
   readonly id: string
-  /** Seconds: until then the assertion could still pass, skew included, so its id is remembered until then. */
+  /** Seconds, whole: from then on the assertion can't pass any more, skew included, so its id is remembered until then. */
   readonly passesUntil: number
 }
 
@@ -75,6 +77,8 @@ export async function checkSessionAssertion(
   if (jwt.payload.aud !== expected.tokenEndpoint) throw refuse('aud is not the token endpoint')
   const userId = readText(jwt.payload, 'sub', 255)
   if (userId === undefined) throw refuse('sub missing')
+  // A client assertion has the same iss and aud: one that was copied must not open a Session
+  if (userId === expected.clientId) throw refuse('sub is the client, not a User')
   if (readTime(jwt.payload, 'iat') === undefined) throw refuse('iat missing')
   return { userId, ...(await check(jwt, expected, refuse)) }
 }
@@ -102,7 +106,7 @@ async function check(
   if (notBefore !== undefined && notBefore > now + skew) throw refuse('nbf in the future')
 
   for (const key of await expected.findKeys(jwt)) {
-    if (await hasValidSignature(jwt, key)) return { id, passesUntil: expires + skew }
+    if (await hasValidSignature(jwt, key)) return { id, passesUntil: Math.ceil(expires + skew) }
   }
   throw refuse('no key of the client made this signature')
 }

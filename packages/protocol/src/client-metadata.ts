@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { DocumentError } from './errors.ts'
+import { isServiceUrl, parseServiceUrl } from './service-url.ts'
 import { isJsonObject } from './strict-json.ts'
 
 /** The Personal Agent's client metadata document and key set (4.1). */
@@ -8,12 +9,13 @@ const text = z.string().min(1).max(2048)
 
 const clientMetadataSchema = z.object({
   client_id: text,
-  client_name: z.string().max(10_000).optional(),
-  logo_uri: text.optional(),
+  // For show only: a malformed one counts as left out
+  client_name: z.string().max(10_000).optional().catch(undefined),
+  logo_uri: text.optional().catch(undefined),
   jwks_uri: text,
   redirect_uris: z.array(text).max(100).default([]),
   token_endpoint_auth_method: z.string().optional(),
-  extensions: z.record(z.string(), z.unknown()).optional(),
+  extensions: z.record(z.string(), z.unknown()).optional().catch(undefined),
 })
 
 /** A client metadata document, as it travels (unknown members ignored). */
@@ -24,6 +26,7 @@ export interface ClientMetadata {
   readonly clientId: string
   /** As the agent wrote it: to be cleaned before anybody sees it. */
   readonly name: string | undefined
+  /** An HTTPS URL; anything else was dropped. On whose host is for the Company to judge. */
   readonly logoUri: string | undefined
   readonly jwksUri: string
   readonly redirectUris: readonly string[]
@@ -51,14 +54,15 @@ export function readClientMetadata(document: unknown, url: string, allowHttp = f
     if (!isSameHost(uri, url, allowHttp))
       throw invalid('client metadata: jwks_uri and redirect_uris must be HTTPS on the host of client_id')
   }
-  const extensions: Record<string, string> = {}
+  // No prototype: a name such as "constructor" finds nothing that the document didn't say.
+  const extensions: Record<string, string> = Object.create(null)
   for (const [name, entry] of Object.entries(data.extensions ?? {})) {
     if (isJsonObject(entry) && typeof entry.version === 'string') extensions[name] = entry.version
   }
   return {
     clientId: data.client_id,
     name: data.client_name,
-    logoUri: data.logo_uri,
+    logoUri: data.logo_uri !== undefined && isServiceUrl(data.logo_uri, allowHttp) ? data.logo_uri : undefined,
     jwksUri: data.jwks_uri,
     redirectUris: data.redirect_uris,
     extensions,
@@ -70,32 +74,15 @@ export function readClientMetadata(document: unknown, url: string, allowHttp = f
  * spelled as URL parsers spell it.
  */
 export function isClientId(value: string, allowHttp = false): boolean {
-  const url = parse(value, allowHttp)
+  const url = parseServiceUrl(value, allowHttp)
   // A spelling that parsers would change ("HTTPS://", "0x7f.1", "/a/../b") is two identities in one.
-  return url !== null && url.href === value && url.hash === '' && url.pathname !== '/'
+  return url !== null && url.href === value && url.pathname !== '/'
 }
 
 /** 4.1: "the same domain" is the same host and port. */
 function isSameHost(value: string, clientId: string, allowHttp: boolean): boolean {
-  const url = parse(value, allowHttp)
-  return url !== null && url.hash === '' && url.host === new URL(clientId).host
-}
-
-function parse(value: string, allowHttp: boolean): URL | null {
-  if (value.length > 2048 || /[\s\\]/.test(value)) return null
-  try {
-    const url = new URL(value)
-    if (url.username !== '' || url.password !== '') return null
-    if (url.protocol === 'https:') return url
-    return allowHttp && url.protocol === 'http:' && isLoopbackHost(url.hostname) ? url : null
-  } catch {
-    return null
-  }
-}
-
-/** Whether a host name is this machine's own: `localhost`, `127.0.0.1` or `[::1]`, or a name under `.localhost`. */
-export function isLoopbackHost(hostname: string): boolean {
-  return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || hostname === '127.0.0.1'
+  const url = parseServiceUrl(value, allowHttp)
+  return url !== null && url.host === parseServiceUrl(clientId, allowHttp)?.host
 }
 
 function invalid(message: string): DocumentError {

@@ -3,7 +3,8 @@
  * specification, and whether it stands in `WWW-Authenticate`. Company, Personal Agent and conformance suite read it.
  */
 
-interface ErrorRow {
+/** What the table says of a code. */
+export interface ErrorRow {
   /** The section of draft 0.1 (or the RFC beneath it) that the code comes from. */
   readonly section: string
   /** HTTP status at APIs and pages. */
@@ -14,6 +15,7 @@ interface ErrorRow {
   readonly challenge?: boolean
 }
 
+/** Each code with its status and the section it comes from. */
 export const errorTable = {
   // 4.2: the OAuth error response
   invalid_request: { section: '4.2', status: 400 },
@@ -111,12 +113,13 @@ export class PoppyError extends Error {
 
   /** The JSON body that goes with the code: `{ error, error_description?, scope?, extension?, … }`. */
   body(): Record<string, unknown> {
+    // The code stands last to win: a further member never takes its place.
     return {
+      ...this.extra,
       error: this.code,
       ...(this.description === undefined ? {} : { error_description: this.description }),
       ...(this.scope === undefined ? {} : { scope: this.scope }),
       ...(this.extension === undefined ? {} : { extension: this.extension }),
-      ...this.extra,
     }
   }
 }

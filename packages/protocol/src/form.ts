@@ -19,7 +19,7 @@ export function readParameters(text: string): FormParameters {
   // RFC 6749, 3.1: a parameter without a value counts as left out
   return {
     get: (name) => values.get(name) || undefined,
-    has: (name) => values.has(name),
+    has: (name) => values.has(name) || (name === 'resource' && resources.length > 0),
     resources: resources.filter(Boolean),
   }
 }
@@ -30,5 +30,6 @@ export interface FormParameters {
   get(name: string): string | undefined
   /** Whether the parameter was sent at all, with or without a value. */
   has(name: string): boolean
+  /** The values of `resource`, in the order sent, empty ones left out; `get` doesn't give it. */
   readonly resources: readonly string[]
 }

@@ -8,6 +8,7 @@ import { isJsonObject, parseStrictJson } from './strict-json.ts'
 
 /** The signature algorithms taken from anybody: asymmetric only, so a public key can never serve as an HMAC secret. */
 export const signatureAlgorithms = ['ES256', 'ES384', 'RS256', 'PS256', 'EdDSA', 'Ed25519'] as const
+/** One of {@link signatureAlgorithms}. */
 export type SignatureAlgorithm = (typeof signatureAlgorithms)[number]
 
 /** A JWT taken apart. Nothing in it is verified yet. */
@@ -24,7 +25,7 @@ export interface UnverifiedJwt {
 export type JwtFault = 'too_long' | 'not_compact' | 'bad_json' | 'bad_algorithm' | 'critical_header'
 
 const maxLength = 8192
-const decoder = new TextDecoder('utf-8', { fatal: true })
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const compact = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 
 /** Takes a compact JWT apart, or says why not. */
@@ -71,7 +72,10 @@ export type KeyImporter = (jwk: JWK, algorithm: SignatureAlgorithm) => Promise<P
 
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv']
 
-/** Whether a JWK is a public key that fits the algorithm. RSA below 2048 bits does not. */
+/**
+ * Whether a JWK is a public key that fits the algorithm. RSA below 2048 or above 8192 bits does not, nor one with an
+ * exponent above 32 bits: strangers send such keys to make verifying dear.
+ */
 export function isPublicKeyFor(jwk: JWK, algorithm: SignatureAlgorithm): boolean {
   if (privateMembers.some((member) => Object.hasOwn(jwk, member))) return false
   if (jwk.alg !== undefined && jwk.alg !== algorithm && !(isEdwards(jwk.alg) && isEdwards(algorithm))) return false
@@ -83,7 +87,7 @@ export function isPublicKeyFor(jwk: JWK, algorithm: SignatureAlgorithm): boolean
       return jwk.kty === 'EC' && jwk.crv === 'P-384' && isText(jwk.x, jwk.y)
     case 'RS256':
     case 'PS256':
-      return jwk.kty === 'RSA' && isText(jwk.n, jwk.e) && (jwk.n?.length ?? 0) >= 342 && (jwk.n?.length ?? 0) <= 1366
+      return jwk.kty === 'RSA' && isText(jwk.n, jwk.e) && isBetween(jwk.n, 342, 1366) && isBetween(jwk.e, 1, 6)
     case 'EdDSA':
     case 'Ed25519':
       return jwk.kty === 'OKP' && jwk.crv === 'Ed25519' && isText(jwk.x)
@@ -92,6 +96,10 @@ export function isPublicKeyFor(jwk: JWK, algorithm: SignatureAlgorithm): boolean
 
 function isEdwards(algorithm: string): boolean {
   return algorithm === 'EdDSA' || algorithm === 'Ed25519'
+}
+
+function isBetween(text: string | undefined, shortest: number, longest: number): boolean {
+  return text !== undefined && text.length >= shortest && text.length <= longest
 }
 
 function isText(...values: unknown[]): boolean {

@@ -1,17 +1,22 @@
 import { z } from 'zod'
 import { DocumentError } from './errors.ts'
+import { isServiceUrl } from './service-url.ts'
 
 /** OAuth Authorization Server Metadata (RFC 8414) with `poppy_domains` (3.2). */
 
 const url = z.string().min(1).max(2048)
-const list = z.array(z.string()).optional()
+// 3.2: fields that we don't need are ignored, so one that is malformed counts as left out
+const optionalUrl = url.optional().catch(undefined)
+const list = z.array(z.string()).optional().catch(undefined)
+const flag = z.boolean().optional().catch(undefined)
 
+/** The metadata as it travels. Unknown members are dropped, and so are malformed ones that the protocol doesn't need. */
 export const oauthMetadataSchema = z.object({
   issuer: url,
   token_endpoint: url,
   revocation_endpoint: url,
-  authorization_endpoint: url.optional(),
-  device_authorization_endpoint: url.optional(),
+  authorization_endpoint: optionalUrl,
+  device_authorization_endpoint: optionalUrl,
   poppy_domains: z.array(z.string()),
   grant_types_supported: list,
   response_types_supported: list,
@@ -23,8 +28,8 @@ export const oauthMetadataSchema = z.object({
   revocation_endpoint_auth_methods_supported: list,
   revocation_endpoint_auth_signing_alg_values_supported: list,
   dpop_signing_alg_values_supported: list,
-  authorization_response_iss_parameter_supported: z.boolean().optional(),
-  client_id_metadata_document_supported: z.boolean().optional(),
+  authorization_response_iss_parameter_supported: flag,
+  client_id_metadata_document_supported: flag,
 })
 
 /** The metadata document, as it travels. */
@@ -84,32 +89,18 @@ export function readOAuthMetadata(
       'poppy.json offers Device Sign-In, but the OAuth metadata has no device_authorization_endpoint.',
     )
   }
-  for (const name of [
-    'token_endpoint',
-    'revocation_endpoint',
-    'authorization_endpoint',
-    'device_authorization_endpoint',
-  ] as const) {
+  // 3.2: these two are taken from the metadata only where poppy.json offers their sign-in
+  const needed = {
+    token_endpoint: true,
+    revocation_endpoint: true,
+    authorization_endpoint: expected.direct,
+    device_authorization_endpoint: expected.device,
+  }
+  for (const [name, isNeeded] of Object.entries(needed) as [keyof typeof needed, boolean][]) {
     const value = metadata[name]
-    if (value !== undefined && !isServiceUrl(value, expected.allowHttp)) {
-      throw new DocumentError('invalid', `The OAuth metadata's ${name} is not an HTTPS URL.`)
-    }
+    if (value === undefined || isServiceUrl(value, expected.allowHttp)) continue
+    if (isNeeded) throw new DocumentError('invalid', `The OAuth metadata's ${name} is not an HTTPS URL.`)
+    delete metadata[name as 'authorization_endpoint' | 'device_authorization_endpoint']
   }
   return metadata
-}
-
-/** Whether a published URL may be used: HTTPS, no credentials, no fragment; `http:` on loopback where development says so. */
-export function isServiceUrl(value: string, allowHttp = false): boolean {
-  try {
-    const parsed = new URL(value)
-    if (parsed.username !== '' || parsed.password !== '' || parsed.hash !== '') return false
-    if (parsed.protocol === 'https:') return true
-    return (
-      allowHttp &&
-      parsed.protocol === 'http:' &&
-      /^(localhost|.+\.localhost|127\.0\.0\.1|\[::1\])$/.test(parsed.hostname)
-    )
-  } catch {
-    return false
-  }
 }

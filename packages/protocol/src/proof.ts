@@ -30,8 +30,12 @@ export interface CheckedProof {
   /** Thumbprint of the key that made it (RFC 7638). */
   readonly thumbprint: string
   readonly id: string
-  /** Seconds; the proof could still pass until then, so its id is remembered until then (both sides of now). */
+  /**
+   * Seconds, whole: from then on the proof can't pass any more, not even at an instance whose clock is behind by the
+   * skew. Its id is remembered until then.
+   */
   readonly passesUntil: number
+  /** `iat`, in seconds. */
   readonly issuedAt: number
   readonly nonce: string | undefined
 }
@@ -77,15 +81,18 @@ export async function checkProof(proof: string | null | undefined, expected: Pro
     })
   }
   if (!(await hasValidSignature(jwt, key))) throw refuse('signature')
-  // Accepted while iat >= now - window, so until iat + window; iat may lie in the future by the skew.
-  return { thumbprint: key.thumbprint, id, issuedAt, nonce, passesUntil: issuedAt + expected.window }
+  // Accepted while iat >= now - window: the moment iat + window still counts, and iat may lie in the future.
+  const passesUntil = Math.floor(issuedAt + expected.window + expected.skew) + 1
+  return { thumbprint: key.thumbprint, id, issuedAt, nonce, passesUntil }
 }
 
 /** RFC 9449, 4.3: compared without query and fragment, after syntax-based normalisation. */
 function isSameUrl(claimed: string, expected: string): boolean {
   if (claimed === expected) return true
-  if (claimed.length > 4096) return false
-  return normalise(claimed) === normalise(expected) && normalise(expected) !== null
+  // What parsers drop or turn ("\\" into "/") is no spelling of this URL.
+  if (claimed.length > 4096 || /[\s\\\p{Cc}]/u.test(claimed)) return false
+  const wanted = normalise(expected)
+  return wanted !== null && normalise(claimed) === wanted
 }
 
 function normalise(url: string): string | null {

@@ -1,4 +1,4 @@
-/** Scopes (4.4): a space-separated string on the wire, a sorted list without repeats inside. */
+/** Scopes (4.4): a space-separated string on the wire, a list without repeats inside. */
 
 /** The two scopes of the protocol itself (4.4). They are independent of each other. */
 export const protocolScopes = ['poppy:read', 'poppy:write'] as const

@@ -2,6 +2,7 @@ import { z } from 'zod'
 
 /** Answers of the token endpoint (4.2, 4.4) and the names of its grants. */
 
+/** The values of `grant_type` (4.2, 4.5, 4.6, 4.8). */
 export const grantTypes = {
   jwtBearer: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
   refreshToken: 'refresh_token',

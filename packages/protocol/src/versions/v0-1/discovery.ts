@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DocumentError } from '../../errors.ts'
-import { isServiceUrl } from '../../oauth-metadata.ts'
 import { isScope } from '../../scopes.ts'
+import { isServiceUrl } from '../../service-url.ts'
 import { isJsonObject } from '../../strict-json.ts'
 import type { Discovery } from '../codec.ts'
 
@@ -25,20 +25,20 @@ const documentSchema = z.object({
           scopes,
         })
         .optional(),
-      custom_scopes: z.record(z.string(), z.string()).optional(),
+      custom_scopes: z.record(z.string(), z.unknown()).optional().catch(undefined),
     })
     .optional(),
   agent: z.object({ protocols: z.array(z.unknown()) }).optional(),
   web: z.object({ browser_session_endpoint: text.optional() }).optional(),
   apis: z.array(z.unknown()).optional(),
-  extensions: z.record(z.string(), z.unknown()).optional(),
+  extensions: z.record(z.string(), z.unknown()).optional().catch(undefined),
 })
 
 const protocolSchema = z.object({ type: z.literal('poppy'), endpoint: text, resource: text.optional() })
 const apiSchema = z.object({
   type: z.string(),
   url: text,
-  description: z.string().optional(),
+  description: z.string().optional().catch(undefined),
   resource: text.optional(),
 })
 const extensionSchema = z.looseObject({ version: z.string() })
@@ -60,15 +60,13 @@ export function readDiscovery(document: unknown, allowHttp: boolean): Discovery 
   // 3.1: something must be there to work with, and all of it but plain browsing needs the issuer
   if (!agent && !apis && !web) throw invalid('it has none of agent, apis and web')
   if (!auth && (agent || apis || web?.browser_session_endpoint)) throw invalid('auth is missing')
-  if (auth && !isServiceUrl(auth.issuer, allowHttp)) throw invalid('auth.issuer: not an HTTPS URL')
+  // RFC 8414, 2: an issuer has no query
+  if (auth && (!isServiceUrl(auth.issuer, allowHttp) || auth.issuer.includes('?')))
+    throw invalid('auth.issuer: not an HTTPS URL without a query')
   if (auth?.mediated && !isServiceUrl(auth.mediated.endpoint, allowHttp))
     throw invalid('auth.mediated.endpoint: not an HTTPS URL')
   if (web?.browser_session_endpoint && !isServiceUrl(web.browser_session_endpoint, allowHttp)) {
     throw invalid('web.browser_session_endpoint: not an HTTPS URL')
-  }
-  for (const name of Object.keys(auth?.custom_scopes ?? {})) {
-    if (name.startsWith('poppy:'))
-      throw invalid('auth.custom_scopes: names that begin with poppy: are the protocol’s own')
   }
   return {
     protocolVersion: protocol_version,
@@ -79,19 +77,17 @@ export function readDiscovery(document: unknown, allowHttp: boolean): Discovery 
       device: auth?.device?.scopes,
       mediated: auth?.mediated,
     },
-    customScopes: auth?.custom_scopes ?? {},
+    // 4.4: names that begin with poppy: are the protocol's own, so nobody else's words stand beside them
+    customScopes: readRecord(auth?.custom_scopes, (text, name) =>
+      typeof text === 'string' && !name.startsWith('poppy:') ? text : undefined,
+    ),
     conversations: readEntries(agent?.protocols ?? [], protocolSchema, (entry) =>
       isServiceUrl(entry.endpoint, allowHttp),
     ),
     // 6: types that we don't know stay in the list; whoever calls skips them
     apis: readEntries(apis ?? [], apiSchema, (entry) => isServiceUrl(entry.url, allowHttp)),
     browserSessionEndpoint: web?.browser_session_endpoint,
-    extensions: Object.fromEntries(
-      Object.entries(extensions ?? {}).flatMap(([name, entry]) => {
-        const read = extensionSchema.safeParse(entry)
-        return read.success ? [[name, read.data]] : []
-      }),
-    ),
+    extensions: readRecord(extensions, (entry) => extensionSchema.safeParse(entry).data),
   }
 }
 
@@ -108,12 +104,28 @@ function readEntries<T>(
   })
 }
 
+/** Takes the members that fit. No prototype: a name such as "constructor" finds nothing that the document didn't say. */
+function readRecord<T>(
+  record: Readonly<Record<string, unknown>> | undefined,
+  read: (value: unknown, name: string) => T | undefined,
+): Readonly<Record<string, T>> {
+  const taken: Record<string, T> = Object.create(null)
+  for (const [name, value] of Object.entries(record ?? {})) {
+    const fit = read(value, name)
+    if (fit !== undefined) taken[name] = fit
+  }
+  return taken
+}
+
 /** Writes the document. Empty parts are left out: what isn't built is not advertised. */
 export function writeDiscovery(discovery: Discovery): PoppyDocument {
   const { signIn, issuer } = discovery
   const optional = <K extends string, V>(name: K, value: V | undefined) =>
     value === undefined ? {} : { [name]: value }
   const list = (value: readonly string[] | undefined) => (value === undefined ? undefined : { scopes: [...value] })
+  // 3.1: something must stand there; without an issuer it can only be a website to browse
+  const endpoint = discovery.browserSessionEndpoint
+  const web = endpoint === undefined ? (issuer === undefined ? {} : undefined) : { browser_session_endpoint: endpoint }
   const some = <T extends object>(value: T): T | undefined => (Object.keys(value).length > 0 ? value : undefined)
   return {
     protocol_version: discovery.protocolVersion,
@@ -130,10 +142,10 @@ export function writeDiscovery(discovery: Discovery): PoppyDocument {
           },
         }),
     ...(discovery.conversations.length > 0 ? { agent: { protocols: [...discovery.conversations] } } : {}),
-    ...(discovery.browserSessionEndpoint === undefined
-      ? {}
-      : { web: { browser_session_endpoint: discovery.browserSessionEndpoint } }),
-    ...(discovery.apis.length > 0 || discovery.conversations.length === 0 ? { apis: [...discovery.apis] } : {}),
+    ...optional('web', web),
+    ...(discovery.apis.length > 0 || (discovery.conversations.length === 0 && !web)
+      ? { apis: [...discovery.apis] }
+      : {}),
     ...optional('extensions', some(discovery.extensions)),
   } as PoppyDocument
 }
