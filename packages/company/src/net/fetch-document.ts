@@ -1,0 +1,129 @@
+import { isLoopbackHost, parseStrictJson } from '@poppyseed/protocol'
+import { Client, type Dispatcher } from 'undici'
+import { isPublicAddress } from './addresses.ts'
+import { guardedConnector, type Lookup, resolveByDns } from './connector.ts'
+import { FetchRefused } from './fetch-refused.ts'
+
+/** Fetches JSON documents from strangers: the Personal Agent's metadata and key set (4.1). */
+
+/** A document and the headers that say how long it may be kept. */
+export interface FetchedDocument {
+  readonly document: unknown
+  readonly headers: Headers
+}
+
+/**
+ * Fetches one JSON document, by exactly this URL.
+ * @throws FetchRefused whatever went wrong
+ */
+export type FetchDocument = (url: string) => Promise<FetchedDocument>
+
+/** What may be set about fetching. The defaults are right for production. */
+export interface DocumentFetcherOptions {
+  /** Development only: loopback hosts may be fetched, over `http:` too. */
+  readonly allowLoopback?: boolean
+  /** Certificate authorities (PEM) to trust instead of Node's own. */
+  readonly ca?: string | readonly string[]
+  /** Resolves a host name; DNS queries when left out. */
+  readonly lookup?: Lookup
+  /** Whether an address may be dialled; {@link isPublicAddress} when left out. */
+  readonly isAllowedAddress?: (address: string) => boolean
+  /** Milliseconds for everything, from the name to the last byte; 5,000 when left out. */
+  readonly timeout?: number
+  /** Bytes of the body; 65,536 when left out. */
+  readonly maxBytes?: number
+}
+
+/** A fetcher, and how to end it. */
+export type DocumentFetcher = FetchDocument & {
+  /** Breaks off what runs; later calls are refused. */
+  readonly close: () => void
+}
+
+/**
+ * Makes a fetcher that can't be sent anywhere but to the public HTTPS host it was asked for: no redirect is followed,
+ * the address is checked when it is dialled, and time and size are bounded.
+ */
+export function createDocumentFetcher(options: DocumentFetcherOptions = {}): DocumentFetcher {
+  const { allowLoopback = false, timeout = 5000, maxBytes = 65_536 } = options
+  const closing = new AbortController()
+
+  const fetchDocument: FetchDocument = async (address) => {
+    const url = readUrl(address, allowLoopback)
+    const time = AbortSignal.timeout(timeout)
+    const signal = AbortSignal.any([closing.signal, time])
+    const connect = guardedConnector({
+      allowLoopback,
+      ca: options.ca,
+      lookup: options.lookup ?? resolveByDns,
+      isAllowedAddress: options.isAllowedAddress ?? isPublicAddress,
+      timeout,
+      signal,
+    })
+    // One client for one request: no pool of strangers' connections, and whatever is open ends with it.
+    const client = new Client(url.origin, { connect, pipelining: 0, maxHeaderSize: 16_384, allowH2: false })
+    try {
+      signal.throwIfAborted()
+      const response = await client.request({
+        method: 'GET',
+        path: url.pathname + url.search,
+        headers: { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'poppyseed' },
+        signal,
+      })
+      const headers = readHeaders(response)
+      return { document: parse(await readBody(response, headers, maxBytes)), headers }
+    } catch (error) {
+      if (closing.signal.aborted) throw new FetchRefused('closed')
+      if (time.aborted) throw new FetchRefused('timeout')
+      throw error instanceof FetchRefused ? error : new FetchRefused('unreachable')
+    } finally {
+      // Destroying also ends a body that is still coming; its promise settles when the socket is gone.
+      await client.destroy()
+    }
+  }
+  return Object.assign(fetchDocument, { close: () => closing.abort() })
+}
+
+function readUrl(address: string, allowLoopback: boolean): URL {
+  const url = URL.parse(address)
+  if (url === null || url.username !== '' || url.password !== '' || url.hash !== '') throw new FetchRefused('bad_url')
+  if (url.protocol === 'https:') return url
+  if (url.protocol === 'http:' && allowLoopback && isLoopbackHost(url.hostname)) return url
+  throw new FetchRefused('not_https')
+}
+
+/** Checks all that can be known before the body. */
+function readHeaders(response: Dispatcher.ResponseData): Headers {
+  // A redirect is one more status that isn't 200 (4.1: client_id equals the URL fetched).
+  if (response.statusCode !== 200) throw new FetchRefused('bad_status')
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(response.headers)) {
+    for (const one of Array.isArray(value) ? value : [value ?? '']) headers.append(name, one)
+  }
+  if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(headers.get('content-type') ?? '')) {
+    throw new FetchRefused('not_json')
+  }
+  // Nothing here unpacks: a few packed kilobytes can be gigabytes.
+  if (!/^(?:identity)?$/i.test(headers.get('content-encoding') ?? '')) throw new FetchRefused('bad_encoding')
+  return headers
+}
+
+async function readBody(response: Dispatcher.ResponseData, headers: Headers, maxBytes: number): Promise<Uint8Array> {
+  if (Number(headers.get('content-length') ?? 0) > maxBytes) throw new FetchRefused('too_large')
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+    size += chunk.byteLength
+    if (size > maxBytes) throw new FetchRefused('too_large')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+function parse(body: Uint8Array): unknown {
+  try {
+    return parseStrictJson(new TextDecoder('utf-8', { fatal: true }).decode(body))
+  } catch {
+    throw new FetchRefused('not_json')
+  }
+}

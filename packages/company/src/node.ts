@@ -1,0 +1,10 @@
+/** `poppyseed/node`: what a deployment on Node may want to set itself. */
+export type { Lookup } from './net/connector.ts'
+export {
+  createDocumentFetcher,
+  type DocumentFetcher,
+  type DocumentFetcherOptions,
+  type FetchDocument,
+  type FetchedDocument,
+} from './net/fetch-document.ts'
+export { FetchRefused } from './net/fetch-refused.ts'
