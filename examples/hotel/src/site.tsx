@@ -20,7 +20,7 @@ import { readSearch } from './room-search.ts'
 import { endSession, type Guest, isId, newId, SESSION_LIFETIME, sessionGuest, startSession } from './sessions.ts'
 import { signIn } from './sign-in.ts'
 import type { HotelDatabase } from './sql.ts'
-import { addBookingNote, allRooms, bookingsOf, loyaltyPoints, roomDetails } from './tools-data.ts'
+import { addBookingNote, allRooms, bookingsOf, bookRoom, loyaltyPoints, roomDetails } from './tools-data.ts'
 
 /** What the site is made of. */
 export type SiteOptions = {
@@ -147,6 +147,21 @@ export function createSite(options: SiteOptions): Site {
     const room = roomDetails(database, context.req.param('slug'))
     const search = readSearch(database, new URL(context.req.url).searchParams, dayAt(now()))
     return page(context, <RoomPage visit={visitOf(context)} room={room} search={search} />)
+  })
+
+  app.post('/rooms/:slug/book', async (context) => {
+    const slug = context.req.param('slug')
+    const form = await guestForm(context)
+    if (!form) return context.redirect(`/login?next=${encodeURIComponent(`/rooms/${slug}`)}`, 303)
+    const { guest, fields } = form
+    const wish = {
+      slug,
+      from: fields.get('from') ?? '',
+      to: fields.get('to') ?? '',
+      guests: Number(fields.get('guests')),
+    }
+    const booking = bookRoom(database, guest.id, wish, now())
+    return context.redirect(`/bookings#${booking.id}`, 303)
   })
 
   app.get('/login', (context) => {

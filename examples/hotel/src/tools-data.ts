@@ -1,4 +1,5 @@
-import { addDays, type Day, isDay, nightsBetween } from './days.ts'
+import { randomInt } from 'node:crypto'
+import { addDays, type Day, dayAt, isDay, nightsBetween } from './days.ts'
 import { Refusal } from './refusal.ts'
 import { all, type HotelDatabase, one, run, transaction } from './sql.ts'
 
@@ -155,6 +156,52 @@ export function addBookingNote(
     run(database, 'insert into booking_notes (booking_id, text, written_at) values (?, ?, ?)', bookingId, text, now)
     return { ...booking, notes: [...booking.notes, text] }
   })
+}
+
+/** What a guest wants to book: the room's slug, first day, day of leaving, people. */
+export type BookingWish = { readonly slug: string; readonly from: Day; readonly to: Day; readonly guests: number }
+
+/**
+ * Books a room for a guest and returns the booking. The price is the one in the database at this moment.
+ * @throws Refusal `not_found` for an unknown room, `invalid` for days or people that can't be, `taken` when somebody
+ *   was faster. Then nothing was changed.
+ */
+export function bookRoom(database: HotelDatabase, guestId: string, wish: BookingWish, now: number): Booking {
+  const nights = checkStay(wish.from, wish.to)
+  if (wish.from < dayAt(now)) throw new Refusal('invalid', 'That day has passed. Nothing was booked.')
+  return transaction(database, () => {
+    const room = roomDetails(database, wish.slug)
+    if (!Number.isInteger(wish.guests) || wish.guests < 1 || wish.guests > room.sleeps) {
+      throw new Refusal('invalid', `${room.name} sleeps 1 to ${room.sleeps}. Nothing was booked.`)
+    }
+    // Looked at again inside the transaction: two people can hold the same page open.
+    if (!searchRooms(database, wish).some((free) => free.slug === room.slug)) {
+      throw new Refusal('taken', `${room.name} has just been taken for those days. Nothing was booked.`)
+    }
+    const id = newReference(database)
+    run(
+      database,
+      'insert into bookings (id, guest_id, room_slug, arrival, departure, guests, price) values (?, ?, ?, ?, ?, ?, ?)',
+      id,
+      guestId,
+      room.slug,
+      wish.from,
+      wish.to,
+      wish.guests,
+      Math.round(room.pricePerNight * 100) * nights,
+    )
+    const [booking] = bookingRows(database, guestId, 'b.id = ?', id)
+    if (!booking) throw new Error('A booking that was just written is not there.')
+    return booking
+  })
+}
+
+// Short enough to read out on the telephone. It opens nothing by itself.
+function newReference(database: HotelDatabase): string {
+  for (;;) {
+    const id = `MIR-${randomInt(10_000, 100_000)}`
+    if (!one(database, 'select 1 from bookings where id = ?', id)) return id
+  }
 }
 
 /**

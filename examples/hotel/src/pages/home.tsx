@@ -13,7 +13,7 @@ export function HomePage({ visit, rooms, search }: HomeProps) {
   const free = search.free
   return (
     <Layout visit={visit} title="Hotel Miramar, six rooms above the harbour of Cala Gavina" hero={<Bay />}>
-      <section class="column welcome">
+      <section class="column wide">
         <h1>Six rooms above the harbour</h1>
         <p class="lead">
           Hotel Miramar is a small house in Cala Gavina, in the same family since 1958. The sea is 90 steps from the

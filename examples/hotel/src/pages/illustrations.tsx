@@ -6,11 +6,8 @@ import type { Child, FC } from 'hono/jsx'
 /** The poppy of the name plate. */
 export function Poppy() {
   return (
-    <svg class="poppy" viewBox="0 0 24 24" aria-hidden="true">
-      <path d="M12 13c-1 4-.5 7-2 10" fill="none" stroke="var(--leaf)" stroke-width="1.6" stroke-linecap="round" />
-      <path d="M12 3c4-3 9 0 8.5 5-.4 4-4 6.5-8.5 6.5S3.9 12 3.5 8C3 3 8 0 12 3z" fill="var(--flower)" />
-      <path d="M12 3c-2 3-2 6 0 9 2-3 2-6 0-9z" fill="var(--flower-deep)" />
-      <circle cx="12" cy="11" r="2" fill="var(--flower-heart)" />
+    <svg class="poppy" viewBox="-14 -13 28 38" aria-hidden="true">
+      <Flower x={0} y={0} size={1} />
     </svg>
   )
 }
@@ -20,10 +17,10 @@ type Spot = { readonly x: number; readonly y: number; readonly size: number }
 function Flower({ x, y, size }: Spot) {
   return (
     <g transform={`translate(${x} ${y}) scale(${size})`}>
-      <path d="M0 4C-1 14 1 22-2 34" fill="none" stroke="var(--leaf)" stroke-width="1.5" />
-      <path d="M0-7c6-4 13 0 12 7-.6 5-6 8-12 8s-11.4-3-12-8c-1-7 6-11 12-7z" fill="var(--flower)" />
-      <path d="M0-7c-3 4-3 9 0 13 3-4 3-9 0-13z" fill="var(--flower-deep)" />
-      <circle cy="2" r="2.6" fill="var(--flower-heart)" />
+      <path d="M0 4C-1 12 1 18-2 34" fill="none" stroke="var(--leaf)" stroke-width="1.6" />
+      <path d="M-13-1c-1-6 5-10 9-8 2-3 7-3 9 0 5-2 10 3 8 8 0 6-6 10-13 10S-13 5-13-1z" fill="var(--flower)" />
+      <path d="M-12 1c4-4 8-2 12-2s9-2 12 2c-1 5-6 8-12 8s-11-3-12-8z" fill="var(--flower-deep)" />
+      <ellipse cy="-1.5" rx="3.6" ry="2.6" fill="var(--flower-heart)" />
     </g>
   )
 }
@@ -64,7 +61,7 @@ function FishingBoat({ x, y, size }: Spot) {
 }
 
 /** House front with a row of windows; the hotel is the tall one. */
-function House(props: Spot & { readonly width: number; readonly height: number; readonly windows: readonly Window[] }) {
+function House(props: Spot & { readonly width: number; readonly height: number; readonly windows: readonly Point[] }) {
   const { x, y, width, height, windows } = props
   return (
     <g transform={`translate(${x} ${y})`}>
@@ -78,7 +75,7 @@ function House(props: Spot & { readonly width: number; readonly height: number; 
   )
 }
 
-type Window = readonly [x: number, y: number]
+type Point = readonly [x: number, y: number]
 
 const MEADOW: readonly Spot[] = [
   { x: 60, y: 452, size: 1.3 },
@@ -93,22 +90,40 @@ const MEADOW: readonly Spot[] = [
   { x: 905, y: 492, size: 1 },
 ]
 
+// Seen by night only.
+const STARS: readonly Point[] = [
+  [140, 60],
+  [290, 130],
+  [420, 50],
+  [560, 110],
+  [690, 40],
+  [930, 70],
+  [1040, 150],
+  [1150, 50],
+  [1290, 110],
+  [1410, 40],
+  [1530, 90],
+]
+
 /** The bay in front of the house, across the top of the home page. */
 export function Bay() {
   return (
-    <svg class="bay" viewBox="0 0 1600 520" preserveAspectRatio="xMidYMax slice" aria-hidden="true">
+    <svg class="bay" viewBox="0 0 1600 520" preserveAspectRatio="xMaxYMax slice" aria-hidden="true">
       <path d="M0 0h1600v520H0z" fill="var(--sky)" />
       <path d="M0 190h1600v120H0z" fill="var(--haze)" />
-      <circle cx="640" cy="200" r="54" fill="var(--sun)" />
+      {STARS.map(([cx, cy]) => (
+        <circle cx={cx} cy={cy} r="2" fill="var(--star)" />
+      ))}
+      <circle cx="800" cy="196" r="54" fill="var(--sun)" />
       <path d="M0 280c120-50 210-58 330-26 60 16 100 18 150 46H0z" fill="var(--far)" />
       <path d="M1600 268c-150-50-300-20-420 14-50 14-70 14-110 20h530z" fill="var(--far)" />
       <Lighthouse x={300} y={252} size={1.2} />
       <path d="M0 300h1600v220H0z" fill="var(--sea)" />
-      <path d="M590 304h100M606 316h68M580 330h88M618 344h60" stroke="var(--glint)" stroke-width="4" />
+      <path d="M750 304h100M766 316h68M740 330h88M778 344h60" stroke="var(--glint)" stroke-width="4" />
       <path d="M0 352c180-16 330 12 520 2s420-16 620 0 300 8 460-4v170H0z" fill="var(--sea-near)" />
       <path d="M120 372h90M420 398h120M760 384h70M980 412h120" stroke="var(--glint-soft)" stroke-width="3" />
-      <Sail x={842} y={332} size={1} />
-      <Sail x={470} y={322} size={0.6} />
+      <Sail x={962} y={336} size={1} />
+      <Sail x={560} y={322} size={0.6} />
       <path d="M1600 250c-90-14-200 20-280 90-60 50-150 74-240 88v92h520z" fill="var(--land)" />
       <House x={1130} y={420} size={1} width={62} height={66} windows={twoBy(2, 40, 12)} />
       <House x={1398} y={398} size={1} width={74} height={92} windows={twoBy(2, 66, 16)} />
@@ -127,7 +142,7 @@ export function Bay() {
 }
 
 // Six windows, as many as the house has rooms.
-const HOTEL_WINDOWS: readonly Window[] = [
+const HOTEL_WINDOWS: readonly Point[] = [
   [24, 122],
   [64, 122],
   [104, 122],
@@ -136,7 +151,7 @@ const HOTEL_WINDOWS: readonly Window[] = [
   [104, 72],
 ]
 
-function twoBy(count: number, y: number, from: number): readonly Window[] {
+function twoBy(count: number, y: number, from: number): readonly Point[] {
   return Array.from({ length: count }, (_, index) => [from + index * 22, y] as const)
 }
 

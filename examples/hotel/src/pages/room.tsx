@@ -1,8 +1,8 @@
 import { counted } from '../format.ts'
-import type { SearchView } from '../room-search.ts'
-import type { Room } from '../tools-data.ts'
+import { type SearchView, searchQuery } from '../room-search.ts'
+import type { FreeRoom, Room } from '../tools-data.ts'
 import { RoomView, viewName } from './illustrations.tsx'
-import { Layout, type Visit } from './layout.tsx'
+import { FormToken, Layout, type Visit } from './layout.tsx'
 import { SearchForm } from './search-form.tsx'
 
 type RoomProps = { readonly visit: Visit; readonly room: Room; readonly search: SearchView }
@@ -10,6 +10,7 @@ type RoomProps = { readonly visit: Visit; readonly room: Room; readonly search: 
 /** One room: what it is like, what it costs, whether it is free on your days. */
 export function RoomPage({ visit, room, search }: RoomProps) {
   const { money } = visit.format
+  const found = search.free?.find((free) => free.slug === room.slug)
   return (
     <Layout visit={visit} title={`${room.name} · Hotel Miramar`}>
       <article class="column wide split">
@@ -18,7 +19,7 @@ export function RoomPage({ visit, room, search }: RoomProps) {
         </div>
         <div class="split-text">
           <p class="back">
-            <a href="/#rooms">All rooms</a>
+            <a href={`/${searchQuery(search)}#rooms`}>All rooms</a>
           </p>
           <h1>{room.name}</h1>
           <p class="lead">{room.summary}</p>
@@ -43,27 +44,51 @@ export function RoomPage({ visit, room, search }: RoomProps) {
               <dd>{money(room.pricePerNight)} a night, with breakfast</dd>
             </div>
           </dl>
-          <h2>Is it free?</h2>
-          <SearchForm search={search} action={`/rooms/${room.slug}`} submit="Check" />
-          <Answer visit={visit} room={room} search={search} />
+          <h2 id="free">{found ? 'It is free' : 'Is it free?'}</h2>
+          <SearchForm search={search} action={`/rooms/${room.slug}#free`} submit="Check" second={found !== undefined} />
+          {found && <BookForm visit={visit} room={found} search={search} />}
+          {search.free && !found && (
+            <p class="answer">
+              {search.guests > room.sleeps
+                ? `${room.name} sleeps ${room.sleeps}.`
+                : `${room.name} is taken for ${visit.format.stay(search.from, search.to)}.`}{' '}
+              Change the days, or look at the other rooms.
+            </p>
+          )}
         </div>
       </article>
     </Layout>
   )
 }
 
-function Answer({ visit, room, search }: RoomProps) {
-  if (!search.free) return null
-  const found = search.free.find((free) => free.slug === room.slug)
-  const stay = visit.format.stay(search.from, search.to)
-  if (!found) {
-    const reason = search.guests > room.sleeps ? `${room.name} sleeps ${room.sleeps}.` : `It is taken for ${stay}.`
-    return <p class="answer">{reason} Change the days, or look at the other rooms.</p>
-  }
+type BookFormProps = { readonly visit: Visit; readonly room: FreeRoom; readonly search: SearchView }
+
+/** The last step, and what it costs, in one place. Signed out: to the sign-in and back to the same days. */
+function BookForm({ visit, room, search }: BookFormProps) {
+  const { money, stay } = visit.format
+  const back = `/rooms/${room.slug}${searchQuery(search)}`
   return (
-    <p class="answer">
-      Yes, for {stay}: <strong>{visit.format.money(found.total)}</strong> for {counted(found.nights, 'night')}. To book,
-      write to <a href="mailto:rooms@miramar.example">rooms@miramar.example</a>.
-    </p>
+    <div class="answer">
+      <p>
+        {room.name} for {counted(search.guests, 'guest')}, {stay(search.from, search.to)}:{' '}
+        <strong>{money(room.total)}</strong> for {counted(room.nights, 'night')}, breakfast included. You pay when you
+        leave.
+      </p>
+      {visit.guest ? (
+        <form method="post" action={`/rooms/${room.slug}/book`} class="stack">
+          <FormToken token={visit.formToken} />
+          <input type="hidden" name="from" value={search.from} />
+          <input type="hidden" name="to" value={search.to} />
+          <input type="hidden" name="guests" value={String(search.guests)} />
+          <button type="submit" class="button">
+            Book {room.name} for {money(room.total)}
+          </button>
+        </form>
+      ) : (
+        <a class="button" href={`/login?next=${encodeURIComponent(back)}`}>
+          Sign in to book
+        </a>
+      )}
+    </div>
   )
 }

@@ -1,10 +1,16 @@
 import { addDays } from '../days.ts'
 import type { SearchView } from '../room-search.ts'
 
-type SearchFormProps = { readonly search: SearchView; readonly action: string; readonly submit: string }
+type SearchFormProps = {
+  readonly search: SearchView
+  readonly action: string
+  readonly submit: string
+  /** True where the page's main step is another button. */
+  readonly second?: boolean
+}
 
 /** Arrival, departure, people. It asks by GET, so an answer can be bookmarked and sent to whom you travel with. */
-export function SearchForm({ search, action, submit }: SearchFormProps) {
+export function SearchForm({ search, action, submit, second }: SearchFormProps) {
   return (
     <form method="get" action={action} class="search">
       <label>
@@ -25,7 +31,7 @@ export function SearchForm({ search, action, submit }: SearchFormProps) {
           ))}
         </select>
       </label>
-      <button type="submit" class="button">
+      <button type="submit" class={second ? 'button second' : 'button'}>
         {submit}
       </button>
       {search.error && (
