@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { PASSWORD_COST, type PasswordCost } from './passwords.ts'
 import { seed } from './seed.ts'
 import { type HotelDatabase, one, transaction } from './sql.ts'
 
@@ -44,9 +45,9 @@ const SCHEMA = `
 
 /**
  * Opens `directory/hotel.db`, and at the first start makes its tables and fills them. Later starts keep what is there.
- * `now` (milliseconds) is the day that the seeded bookings lie around.
+ * `now` (milliseconds) is the day that the seeded bookings lie around; `cost` is for the seeded passwords.
  */
-export function openDatabase(directory: string, now: number): HotelDatabase {
+export function openDatabase(directory: string, now: number, cost: PasswordCost = PASSWORD_COST): HotelDatabase {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   const database = new DatabaseSync(join(directory, 'hotel.db'), { timeout: 5000 })
   try {
@@ -56,7 +57,7 @@ export function openDatabase(directory: string, now: number): HotelDatabase {
       if (version > SCHEMA_VERSION) throw new Error(`hotel.db was made by a newer version of the hotel (${version}).`)
       if (version === SCHEMA_VERSION) return
       database.exec(SCHEMA)
-      seed(database, now)
+      seed(database, now, cost)
       database.exec(`pragma user_version = ${SCHEMA_VERSION}`)
     })
   } catch (error) {

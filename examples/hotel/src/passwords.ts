@@ -1,21 +1,23 @@
 import { randomBytes, type ScryptOptions, scrypt, scryptSync, timingSafeEqual } from 'node:crypto'
 
-const COST = { N: 2 ** 15, r: 8, p: 3 } as const
+/** scrypt's three numbers: memory and time (`N`, `r`), repeats (`p`). */
+export type PasswordCost = { readonly N: number; readonly r: number; readonly p: number }
+
+/** What a password costs to check: 32 MB, and about a fifth of a second of one core. */
+export const PASSWORD_COST: PasswordCost = { N: 2 ** 15, r: 8, p: 3 }
+
 const LENGTH = 32
 
 // 128 * N * r bytes are what scrypt needs; Node's own limit is just below that.
-const options = ({ N, r, p }: { readonly N: number; readonly r: number; readonly p: number }): ScryptOptions => ({
-  N,
-  r,
-  p,
-  maxmem: 256 * N * r,
-})
+const options = ({ N, r, p }: PasswordCost): ScryptOptions => ({ N, r, p, maxmem: 256 * N * r })
+
+const textOf = ({ N, r, p }: PasswordCost, salt: Buffer, hash: Buffer): string =>
+  ['scrypt', N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$')
 
 /** Makes the text that is stored for a password: cost, salt and hash, so that the cost can be raised later. */
-export function hashPassword(password: string): string {
+export function hashPassword(password: string, cost: PasswordCost): string {
   const salt = randomBytes(16)
-  const hash = scryptSync(password.normalize('NFC'), salt, LENGTH, options(COST))
-  return ['scrypt', COST.N, COST.r, COST.p, salt.toString('base64url'), hash.toString('base64url')].join('$')
+  return textOf(cost, salt, scryptSync(password.normalize('NFC'), salt, LENGTH, options(cost)))
 }
 
 /** Checks a password against a stored text, in constant time. Runs off the main thread, about a fifth of a second. */
@@ -36,11 +38,4 @@ export async function checkPassword(password: string, stored: string): Promise<b
  * A stored text that no password fits. An unknown address is checked against it, so that it takes as long as a known
  * one and nobody learns who has an account.
  */
-export const nobodysPassword = [
-  'scrypt',
-  COST.N,
-  COST.r,
-  COST.p,
-  randomBytes(16).toString('base64url'),
-  randomBytes(LENGTH).toString('base64url'),
-].join('$')
+export const nobodysPassword = textOf(PASSWORD_COST, randomBytes(16), randomBytes(LENGTH))

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { addDays, dayAt } from './days.ts'
-import { hashPassword } from './passwords.ts'
+import { hashPassword, type PasswordCost } from './passwords.ts'
 import { type HotelDatabase, run } from './sql.ts'
 
 const rooms = [
@@ -123,7 +123,7 @@ const guests: readonly {
 ]
 
 /** Fills an empty database: six rooms, two guests, their bookings. Runs inside the transaction that made the tables. */
-export function seed(database: HotelDatabase, now: number): void {
+export function seed(database: HotelDatabase, now: number, cost: PasswordCost): void {
   for (const [position, room] of rooms.entries()) {
     run(
       database,
@@ -150,7 +150,7 @@ export function seed(database: HotelDatabase, now: number): void {
       guestId,
       guest.email,
       guest.name,
-      hashPassword(guest.password),
+      hashPassword(guest.password, cost),
       guest.points,
     )
     for (const [id, slug, inDays, nights, people, note] of guest.bookings) {
