@@ -1,4 +1,4 @@
-import { exportJWK, generateKeyPair, type JWK } from 'jose'
+import { type CryptoKey, exportJWK, generateKeyPair, type JWK } from 'jose'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { PoppyError } from './errors.ts'
 import { importPublicKey } from './jwt.ts'
