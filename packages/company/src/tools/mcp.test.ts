@@ -1,0 +1,335 @@
+import { type CallToolResult, Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { errorRow, formatChallenge, PoppyError, parseChallenges } from '@poppyseed/protocol'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { z } from 'zod'
+import type { Principal } from '../sessions/principal.ts'
+import { createMcpEndpoint } from './mcp.ts'
+import { createToolRegistry } from './registry.ts'
+import { callToolOverHttp } from './routes.ts'
+import { type ToolContext, tool } from './tool.ts'
+import { ToolError } from './tool-error.ts'
+
+const url = 'https://miramar.example/mcp'
+const resourceMetadataUrl = 'https://miramar.example/.well-known/oauth-protected-resource/mcp'
+
+const signedOut: Principal = {
+  company: 'https://miramar.example',
+  clientId: 'https://agent.example/agent.json',
+  userId: 'usr_Q7c1vK',
+  sessionId: 'ses_2Lm0',
+  account: null,
+  scopes: [],
+  resource: url,
+  grantId: null,
+}
+const maya: Principal = { ...signedOut, account: 'maya', scopes: ['poppy:read'], grantId: 'grt_1' }
+
+const tools = [
+  tool({
+    name: 'search_rooms',
+    title: 'Search rooms',
+    description: 'Rooms that are free.',
+    input: z.object({ guests: z.number().int().min(1).max(8), from: z.iso.date().optional() }),
+    output: z.object({ rooms: z.array(z.string()) }),
+    annotations: { readOnlyHint: true },
+    run: ({ guests }) => ({ rooms: guests > 2 ? ['suite'] : ['sea', 'suite'] }),
+  }),
+  tool({
+    name: 'my_bookings',
+    description: 'Bookings of the guest.',
+    output: z.array(z.object({ id: z.string(), of: z.string().nullable() })),
+    scope: 'poppy:read',
+    run: (_, { principal }) => [{ id: 'b1', of: principal.account }],
+  }),
+  tool({ name: 'add_note', description: 'Adds a note.', scope: ['poppy:read', 'poppy:write'], run: () => null }),
+  tool({
+    name: 'book',
+    description: 'Books a room.',
+    input: { type: 'object', properties: { room: { type: 'string', maxLength: 5 } }, required: ['room'] },
+    run: ({ room }) => {
+      if (room === 'taken') throw new ToolError('That room is taken.')
+      if (room === 'crash') throw new Error('canary')
+      return `Booked ${room}`
+    },
+  }),
+  tool({ name: 'slow', description: 'Takes long.', timeout: 20, run: () => new Promise(() => {}) }),
+]
+
+function company(...more: Parameters<typeof createToolRegistry>[0]) {
+  const record = vi.fn()
+  const log = { debug: record, info: record, warn: record, error: record }
+  const registry = createToolRegistry([...tools, ...more], {
+    declaredScopes: ['poppy:read', 'poppy:write'],
+    log,
+    now: () => 0,
+    random: (length) => new Uint8Array(length),
+  })
+  const serverInfo = { name: 'miramar', version: '1.0.0', title: 'Hotel Miramar' }
+  return { registry, log, endpoint: createMcpEndpoint({ registry, serverInfo, url, resourceMetadataUrl, log }) }
+}
+
+/** What the Company's boundary makes of an error at MCP. */
+async function answered(response: Promise<Response>): Promise<Response> {
+  try {
+    return await response
+  } catch (error) {
+    if (!(error instanceof PoppyError)) throw error
+    const { status, ...row } = errorRow(error.code)
+    const challenge = formatChallenge('Bearer', {
+      error: error.code,
+      scope: error.scope,
+      resource_metadata: resourceMetadataUrl,
+    })
+    return Response.json(error.body(), {
+      status,
+      headers: 'challenge' in row && row.challenge ? { 'www-authenticate': challenge } : {},
+    })
+  }
+}
+
+const revisions = [
+  { revision: '2025-11-25', options: {} },
+  { revision: '2026-07-28', options: { versionNegotiation: { mode: 'auto' } } },
+] as const
+
+/** The official client, connected in process; also what came back over HTTP. */
+async function connect(principal: Principal, options: object, built = company()) {
+  const responses: Response[] = []
+  const transport = new StreamableHTTPClientTransport(new URL(url), {
+    fetch: async (target, init) => {
+      const response = await answered(built.endpoint.fetch(new Request(target, init), principal))
+      responses.push(response.clone())
+      return response
+    },
+  })
+  const client = new Client({ name: 'agent', version: '1' }, options)
+  await client.connect(transport)
+  onTestFinished(() => client.close())
+  return { client, responses, ...built }
+}
+
+/** One message by hand, in the 2025 way. */
+function post(body: unknown, headers: Record<string, string> = {}): Request {
+  return new Request(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+}
+
+const callMessage = (name: string, id = 1) => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name, arguments: {} },
+})
+
+/** The JSON-RPC messages in an answer, whether it is JSON or a stream. */
+async function messages(
+  response: Response,
+): Promise<{ id: number; result?: CallToolResult; error?: { code: number } }[]> {
+  const text = await response.text()
+  if (!response.headers.get('content-type')?.startsWith('text/event-stream')) return [JSON.parse(text)].flat()
+  const lines = text.split('\n').filter((line) => line.startsWith('data: '))
+  return lines.map((line) => JSON.parse(line.slice(6)))
+}
+
+describe.each(revisions)('the official MCP client, $revision', ({ revision, options }) => {
+  it('sees every tool, signed in or not, with its hints and scopes', async () => {
+    const { client } = await connect(signedOut, options)
+    expect(client.getNegotiatedProtocolVersion()).toBe(revision)
+    expect(client.getServerVersion()).toMatchObject({ name: 'miramar', title: 'Hotel Miramar' })
+    const { tools: listed } = await client.listTools()
+    expect(listed.map(({ name }) => name)).toEqual(tools.map(({ name }) => name))
+    expect(listed[0]).toMatchObject({
+      title: 'Search rooms',
+      annotations: { readOnlyHint: true },
+      inputSchema: { type: 'object', required: ['guests'] },
+      outputSchema: { type: 'object' },
+    })
+    expect(listed[2]?._meta).toMatchObject({ 'poppy/scope': 'poppy:read poppy:write' })
+  })
+
+  it('calls tools and gets their results, objects and lists', async () => {
+    const { client } = await connect(maya, options)
+    await client.listTools()
+    const rooms = await client.callTool({ name: 'search_rooms', arguments: { guests: 3 } })
+    expect(rooms).toMatchObject({
+      structuredContent: { rooms: ['suite'] },
+      content: [{ type: 'text', text: '{"rooms":["suite"]}' }],
+    })
+    const mine = await client.callTool({ name: 'my_bookings' })
+    expect(mine.content).toEqual([{ type: 'text', text: '[{"id":"b1","of":"maya"}]' }])
+    const list = [{ id: 'b1', of: 'maya' }]
+    expect(mine.structuredContent).toEqual(revision === '2026-07-28' ? list : { result: list })
+  })
+
+  it.each([
+    { name: 'my_bookings', who: signedOut, error: 'sign_in_required', scope: 'poppy:read' },
+    { name: 'add_note', who: maya, error: 'insufficient_scope', scope: 'poppy:read poppy:write' },
+  ])('is told over HTTP that $name lacks $error [6.mcp-scopes]', async ({ name, who, error, scope }) => {
+    const { client, responses } = await connect(who, options)
+    await expect(client.callTool({ name })).rejects.toThrow()
+    const refused = responses.at(-1)
+    expect(refused?.status).toBe(403)
+    expect(parseChallenges(refused?.headers.get('www-authenticate') ?? '')).toMatchObject([
+      { scheme: 'Bearer', parameters: { error, scope, resource_metadata: resourceMetadataUrl } },
+    ])
+    expect(await client.callTool({ name: 'search_rooms', arguments: { guests: 1 } })).toMatchObject({
+      structuredContent: {},
+    })
+  })
+
+  it('gets a protocol error for a tool that is not there', async () => {
+    const { client } = await connect(maya, options)
+    await expect(client.callTool({ name: 'nothing' })).rejects.toMatchObject({
+      code: -32602,
+      message: expect.stringContaining('Unknown tool'),
+    })
+  })
+
+  it('gets what went wrong inside a tool as the result, with a code', async () => {
+    const { client } = await connect(maya, options)
+    const book = async (room: string) => await client.callTool({ name: 'book', arguments: { room } })
+    expect(await book('taken')).toMatchObject({
+      isError: true,
+      content: [{ text: 'tool_failed: That room is taken.' }],
+      structuredContent: { error: 'tool_failed', error_description: 'That room is taken.' },
+    })
+    const crashed = await book('crash')
+    expect(crashed).toMatchObject({
+      isError: true,
+      structuredContent: { error: 'server_error', error_id: expect.stringMatching(/^err_/) },
+    })
+    expect(JSON.stringify(crashed)).not.toContain('canary')
+    expect(await client.callTool({ name: 'slow' })).toMatchObject({
+      isError: true,
+      structuredContent: { error: 'tool_timeout' },
+    })
+  })
+
+  it('aborts the tool when it goes away', async () => {
+    const { promise: started, resolve: start } = Promise.withResolvers<ToolContext>()
+    const { promise: aborted, resolve: abort } = Promise.withResolvers<void>()
+    const waiting = tool({
+      name: 'wait',
+      description: 'Waits.',
+      run: (_, context) => {
+        context.signal.addEventListener('abort', () => abort())
+        start(context)
+        return new Promise(() => {})
+      },
+    })
+    const { client } = await connect(maya, options, company(waiting))
+    const call = client.callTool({ name: 'wait' })
+    const { via, principal, request } = await started
+    expect({ via, principal }).toEqual({ via: 'mcp', principal: maya })
+    expect(request?.url).toBe(url)
+    const refused = expect(call).rejects.toThrow()
+    await client.close()
+    await refused
+    await aborted
+  })
+
+  it.each([
+    { name: 'search_rooms', input: { guests: 0, from: 'tomorrow' } },
+    { name: 'search_rooms', input: {} },
+    { name: 'search_rooms', input: { guests: 2, unknown: true } },
+    { name: 'my_bookings', input: {} },
+    { name: 'book', input: { room: 'a long name' } },
+    { name: 'book', input: { room: 'taken' } },
+    { name: 'book', input: { room: 'sea' } },
+    { name: 'slow', input: {} },
+  ])('gets from $name with $input what an HTTP caller gets', async ({ name, input }) => {
+    const { client, registry } = await connect(maya, options)
+    const mcp = await client.callTool({ name, arguments: input })
+    const request = new Request(`https://miramar.example/poppy/tools/${name}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+    })
+    const response = await answered(callToolOverHttp(registry, name, request, maya, JSON.stringify(input)))
+    expect(mcp.isError ?? false).toBe(response.status !== 200)
+    const text = await response.text()
+    const [content] = mcp.content
+    if (mcp.isError) expect(mcp.structuredContent).toEqual(JSON.parse(text))
+    else expect(content).toEqual({ type: 'text', text })
+  })
+})
+
+describe('the MCP endpoint', () => {
+  it('answers each call of a batch by itself, rights included', async () => {
+    const { endpoint } = company()
+    const response = await endpoint.fetch(post([callMessage('add_note', 1), callMessage('my_bookings', 2)]), maya)
+    expect(response.status).toBe(200)
+    const answers = (await messages(response)).sort((a, b) => a.id - b.id)
+    expect(answers[0]?.result).toMatchObject({
+      isError: true,
+      structuredContent: { error: 'insufficient_scope', scope: 'poppy:read poppy:write' },
+      _meta: { 'mcp/www_authenticate': [expect.stringContaining('error="insufficient_scope"')] },
+    })
+    expect(answers[1]?.result).toMatchObject({ content: [{ text: '[{"id":"b1","of":"maya"}]' }] })
+  })
+
+  it.each([
+    ['a batch too long', JSON.stringify(Array.from({ length: 21 }, (_, id) => callMessage('book', id))), 400, -32600],
+    ['a member twice', '{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}', 400, -32700],
+    ['no JSON', '{', 400, -32700],
+    ['nothing', '', 400, -32700],
+    ['brackets without end', `{"a":${'['.repeat(100)}${']'.repeat(100)}}`, 400, -32700],
+    ['no JSON-RPC', '{"hello":"there"}', 400, -32600],
+  ])('refuses %s', async (_, body, status, code) => {
+    const response = await company().endpoint.fetch(post(body), maya)
+    expect(response.status).toBe(status)
+    expect(await response.json()).toMatchObject({ error: { code } })
+  })
+
+  it('refuses a body without end, another content type, and what has no meaning here', async () => {
+    const { endpoint } = company()
+    const large = post(`"${'x'.repeat(1_100_000)}"`)
+    await expect(endpoint.fetch(large, maya)).rejects.toMatchObject({ code: 'request_too_large' })
+    expect((await endpoint.fetch(post('{}', { 'content-type': 'text/plain' }), maya)).status).toBe(415)
+    for (const method of ['GET', 'DELETE']) {
+      const response = await endpoint.fetch(
+        new Request(url, { method, headers: { accept: 'text/event-stream' } }),
+        maya,
+      )
+      expect(response.status).toBe(405)
+    }
+  })
+
+  it('takes no token of another service [6.mcp-own-url]', async () => {
+    const { endpoint } = company()
+    for (const resource of [null, 'https://miramar.example/mcp/', 'https://other.example/mcp']) {
+      const call = endpoint.fetch(post(callMessage('search_rooms')), { ...maya, resource })
+      await expect(call).rejects.toMatchObject({ code: 'invalid_token' })
+    }
+  })
+
+  it('turns a page away that reached it by a name of its own', async () => {
+    const { registry, log } = company()
+    const serverInfo = { name: 'miramar', version: '1' }
+    const endpoint = createMcpEndpoint({
+      registry,
+      serverInfo,
+      url,
+      resourceMetadataUrl,
+      log,
+      allowedHosts: ['miramar.example'],
+    })
+    const status = async (headers: Record<string, string>) =>
+      (await endpoint.fetch(post({ jsonrpc: '2.0', id: 1, method: 'ping' }, headers), maya)).status
+    expect(await status({ host: 'evil.example' })).toBe(403)
+    expect(await status({ host: 'miramar.example', origin: 'https://evil.example' })).toBe(403)
+    expect(await status({ host: 'miramar.example' })).toBe(200)
+  })
+
+  it('hands no credential to the SDK, and none to the log', async () => {
+    const { endpoint, log } = company()
+    await endpoint.fetch(
+      post({ jsonrpc: '2.0', id: 1, method: 'nothing' }, { authorization: 'Bearer canary-token' }),
+      maya,
+    )
+    await endpoint.fetch(post('[]', { authorization: 'Bearer canary-token' }), maya)
+    expect(JSON.stringify(log.debug.mock.calls)).not.toContain('canary')
+  })
+})

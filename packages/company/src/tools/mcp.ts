@@ -1,0 +1,167 @@
+import type { CallToolResult, ListToolsResult, McpHttpHandler, Server } from '@modelcontextprotocol/server'
+import { formatChallenge, isJsonObject, JsonError, PoppyError, parseStrictJson } from '@poppyseed/protocol'
+import type { Principal } from '../sessions/principal.ts'
+import type { Logger } from '../store/database.ts'
+import { describeTool } from './mcp-tool.ts'
+import type { ToolRegistry } from './registry.ts'
+import { forLog } from './run.ts'
+
+/** The tools as an MCP server (6): Streamable HTTP without state, the 2025 revisions and 2026-07-28 at one address. */
+
+/** What {@link createMcpEndpoint} needs. */
+export interface McpEndpointOptions {
+  readonly registry: ToolRegistry
+  readonly serverInfo: { readonly name: string; readonly version: string; readonly title?: string }
+  /** The server's address and resource, exactly as `poppy.json` gives it. */
+  readonly url: string
+  /** Where its RFC 9728 metadata is. */
+  readonly resourceMetadataUrl: string
+  readonly log: Logger
+  /** Host names that `Host` and `Origin` may name; left out, neither is looked at. */
+  readonly allowedHosts?: readonly string[]
+  /** Bytes; 1 MiB when left out. */
+  readonly maxBodyBytes?: number
+}
+
+/** See {@link createMcpEndpoint}. */
+export interface McpEndpoint {
+  /**
+   * Answers one request of an authenticated caller.
+   * @throws PoppyError for the boundary: `invalid_token` for another resource's token, `request_too_large`, and for a
+   * single call that lacks it `sign_in_required` or `insufficient_scope`
+   */
+  readonly fetch: (request: Request, principal: Principal) => Promise<Response>
+}
+
+/** A batch is one request to every limit that counts requests. */
+const maxBatch = 20
+/** The registry allows an input 32 levels; the envelope around it has a few more. */
+const maxDepth = 40
+
+type Sdk = typeof import('@modelcontextprotocol/server')
+
+/** Serves a registry over MCP. The SDK is loaded with the first request. */
+export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
+  const { registry, log } = options
+  const list = { tools: registry.tools.map(describeTool) } as ListToolsResult
+  let loading: Promise<{ sdk: Sdk; handler: McpHttpHandler }> | undefined
+
+  async function load() {
+    const sdk = await import('@modelcontextprotocol/server')
+    const handler = sdk.createMcpHandler(
+      ({ authInfo, requestInfo }) => makeServer(sdk, authInfo?.extra?.principal as Principal, requestInfo ?? null),
+      {
+        onerror: (error) => log.debug({ error: forLog(error) }, 'an MCP request was refused'),
+        // The list of tools never changes while this runs: there is nothing to listen for, and no stream to hold open.
+        maxSubscriptions: 0,
+      },
+    )
+    return { sdk, handler }
+  }
+
+  function makeServer(sdk: Sdk, principal: Principal, request: Request | null): Server {
+    const server = new sdk.Server(options.serverInfo, {
+      capabilities: { tools: {} },
+      cacheHints: { 'tools/list': { ttlMs: 60_000, cacheScope: 'private' } },
+    })
+    server.setRequestHandler('tools/list', () => list)
+    server.setRequestHandler('tools/call', async ({ params }, { mcpReq }): Promise<CallToolResult> => {
+      const tool = registry.find(params.name)
+      if (!tool) throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, 'Unknown tool')
+      const signal = request ? AbortSignal.any([mcpReq.signal, request.signal]) : mcpReq.signal
+      try {
+        const context = { principal, signal, request, via: 'mcp' } as const
+        const { value, json } = await registry.call(tool.name, params.arguments ?? {}, context)
+        const result = { content: [{ type: 'text' as const, text: json }], structuredContent: value }
+        return server.projectCallToolResult(result, tool.output?.json) as CallToolResult
+      } catch (error) {
+        if (error instanceof PoppyError) return toolError(error, options.resourceMetadataUrl)
+        throw error
+      }
+    })
+    return server
+  }
+
+  return {
+    async fetch(request, principal) {
+      // 6: only tokens that were issued for this server. Whoever called us should have seen to it.
+      if (principal.resource !== options.url) {
+        throw new PoppyError('invalid_token', { reason: 'token for another resource at the MCP server' })
+      }
+      loading ??= load()
+      const { sdk, handler } = await loading
+      const refused = options.allowedHosts && refuseHost(sdk, request, options.allowedHosts)
+      if (refused) return refused
+      const authInfo = { token: '', clientId: principal.clientId, scopes: [...principal.scopes], extra: { principal } }
+      if (request.method !== 'POST' || !sdk.isJsonContentType(request.headers.get('content-type'))) {
+        return handler.fetch(request, { authInfo })
+      }
+      const message = parseMessage(await readText(request, options.maxBodyBytes ?? 1_048_576))
+      if (message instanceof Response) return message
+      authorizeCall(registry, message, principal)
+      return handler.fetch(request, { authInfo, parsedBody: message })
+    },
+  }
+}
+
+/** One call outside a batch learns before anything is sent that it lacks sign-in or scope, as an HTTP error. */
+function authorizeCall(registry: ToolRegistry, message: unknown, principal: Principal): void {
+  if (!isJsonObject(message) || message.method !== 'tools/call' || !isJsonObject(message.params)) return
+  const { name } = message.params
+  // An unknown tool is told by JSON-RPC.
+  if (typeof name === 'string' && registry.find(name)) registry.authorize(name, principal)
+}
+
+/** What went wrong as a tool's result: the same code and words as over HTTP, for the model and for the program. */
+function toolError(error: PoppyError, resourceMetadataUrl: string): CallToolResult {
+  const issues = Array.isArray(error.extra?.issues) ? (error.extra.issues as { path: string; message: string }[]) : []
+  const lines = issues.map(({ path, message }) => `${path === '' ? '/' : path}: ${message}`)
+  const needs = error.scope === undefined ? [] : [`Scopes needed: ${error.scope}`]
+  const result: CallToolResult = {
+    isError: true,
+    content: [{ type: 'text', text: [`${error.code}: ${error.message}`, ...needs, ...lines].join('\n') }],
+    structuredContent: error.body(),
+  }
+  if (error.code !== 'sign_in_required' && error.code !== 'insufficient_scope') return result
+  // What the HTTP header would have said, where some MCP clients look for it.
+  const challenge = formatChallenge('Bearer', {
+    error: error.code,
+    error_description: error.description,
+    scope: error.scope,
+    resource_metadata: resourceMetadataUrl,
+  })
+  return { ...result, _meta: { 'mcp/www_authenticate': [challenge] } }
+}
+
+/** A page that reached us by a name of its own choosing (DNS rebinding) is turned away. */
+function refuseHost(sdk: Sdk, request: Request, hosts: readonly string[]): Response | undefined {
+  const allowed = [...hosts]
+  return sdk.hostHeaderValidationResponse(request, allowed) ?? sdk.originValidationResponse(request, allowed)
+}
+
+function parseMessage(text: string): unknown {
+  try {
+    const message = parseStrictJson(text, maxDepth)
+    if (!Array.isArray(message) || message.length <= maxBatch) return message
+    return jsonRpcError(-32600, `A batch may have at most ${maxBatch} messages.`)
+  } catch (error) {
+    return jsonRpcError(-32700, error instanceof JsonError ? error.message : 'The text is not JSON.')
+  }
+}
+
+function jsonRpcError(code: number, message: string): Response {
+  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status: 400 })
+}
+
+async function readText(request: Request, limit: number): Promise<string> {
+  const decoder = new TextDecoder('utf-8')
+  let size = 0
+  let text = ''
+  for await (const chunk of request.body ?? []) {
+    size += chunk.byteLength
+    if (size > limit)
+      throw new PoppyError('request_too_large', { description: `The body may have at most ${limit} bytes.` })
+    text += decoder.decode(chunk, { stream: true })
+  }
+  return text + decoder.decode()
+}
