@@ -1,0 +1,116 @@
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createAdaptorServer, type ServerType } from '@hono/node-server'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { axe, chromiumMissing, openBrowser, screenshot, type TestBrowser } from '../../../test/setup/browser.ts'
+import { openDatabase } from './database.ts'
+import type { ConnectedAgents } from './pages/account.tsx'
+import { createSite } from './site.tsx'
+import type { HotelDatabase } from './sql.ts'
+
+const time = Date.parse('2027-03-01T12:00:00Z')
+const directory = mkdtempSync(join(tmpdir(), 'hotel-pages-'))
+let database: HotelDatabase
+let server: ServerType
+let browser: TestBrowser
+let origin: string
+
+const connectedAgents: ConnectedAgents = {
+  list: async () => [
+    {
+      id: 'a1',
+      name: 'Example Agent',
+      host: 'agent.example',
+      rights: ['See your bookings', 'See your points'],
+      since: time - 9 * 86_400_000,
+      lastUsed: time,
+      until: time + 81 * 86_400_000,
+    },
+  ],
+  disconnect: async () => {},
+}
+
+beforeAll(async () => {
+  if (chromiumMissing) return
+  database = openDatabase(directory, time, { N: 2 ** 10, r: 8, p: 1 })
+  const secret = new Uint8Array(32).fill(7)
+  const site = createSite({ database, secret, now: () => time, secure: false, connectedAgents })
+  server = createAdaptorServer({ fetch: site.fetch, overrideGlobalObjects: false })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  origin = `http://localhost:${(server.address() as AddressInfo).port}`
+  browser = await openBrowser()
+})
+
+afterAll(async () => {
+  if (!chromiumMissing) {
+    await browser.close()
+    server.close()
+    database.close()
+  }
+  rmSync(directory, { recursive: true })
+})
+
+/** Takes the picture and finds nothing wrong: no fault of accessibility, nothing wider than the screen. */
+async function look(page: Page, name: string): Promise<void> {
+  await screenshot(page, name)
+  expect([name, await axe(page)]).toEqual([name, []])
+  expect([name, await page.evaluate('document.documentElement.scrollWidth <= innerWidth')]).toEqual([name, true])
+}
+
+describe.skipIf(chromiumMissing)('the pages in a real browser', () => {
+  for (const screen of ['phone', 'desktop'] as const) {
+    for (const scheme of ['light', 'dark'] as const) {
+      it(`can be read and used on a ${screen}, ${scheme}`, async () => {
+        const page = await browser.page({ screen, scheme })
+        const faults: string[] = []
+        page.on('pageerror', (error) => faults.push(error.message))
+        page.on('console', (message) => {
+          if (message.text().includes('Content Security Policy')) faults.push(message.text())
+        })
+        const at = (name: string) => look(page, `hotel-${name}-${screen}-${scheme}`)
+
+        await page.goto(`${origin}/`)
+        await at('home')
+        await page.goto(`${origin}/?from=2027-03-25&to=2027-03-28&guests=2`)
+        await at('search')
+        await page.getByRole('link', { name: 'Faro' }).click()
+        await at('room')
+        await page.goto(`${origin}/nowhere`)
+        await at('missing')
+
+        await page.goto(`${origin}/bookings`)
+        await page.getByLabel('Email address').fill('maya@example.com')
+        await page.getByLabel('Password').fill('wrong')
+        await page.getByRole('button', { name: 'Sign in' }).click()
+        await at('login')
+        await page.getByLabel('Password').fill('sea-view-42')
+        await page.getByRole('button', { name: 'Sign in' }).click()
+        expect(page.url()).toBe(`${origin}/bookings`)
+        await page.getByText('Add a note').first().click()
+        await at('bookings')
+        await page.goto(`${origin}/account`)
+        await at('account')
+        await page.getByRole('button', { name: 'Sign out' }).click()
+        expect(page.url()).toBe(`${origin}/`)
+        expect(faults).toEqual([])
+      }, 60_000)
+    }
+  }
+
+  it('fits a screen 320 px wide', async () => {
+    const page = await browser.page({}, { viewport: { width: 320, height: 640 } })
+    for (const [name, path] of [
+      ['home', '/'],
+      ['room', '/rooms/amapola?from=2027-03-25&to=2027-03-28&guests=4'],
+      ['login', '/login'],
+    ] as const) {
+      await page.goto(origin + path)
+      await look(page, `hotel-${name}-320`)
+    }
+  })
+})
