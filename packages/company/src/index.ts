@@ -1,1 +1,11 @@
-export {}
+/** The Company's side of the Personal Agent Protocol, on Web `Request` and `Response`. */
+export { PoppyError } from '@poppyseed/protocol'
+export type { Accounts, ConnectedAgent } from './accounts/connections.ts'
+export { type Company, createCompany } from './company.ts'
+export type { CompanyConfig } from './config.ts'
+export { ConfigurationError } from './configuration-error.ts'
+export type { Principal } from './sessions/principal.ts'
+export type { Account } from './sign-in/routes.ts'
+export type { Logger, Store } from './store/database.ts'
+export { type Tool, type ToolAnnotations, type ToolContext, type ToolDefinition, tool } from './tools/tool.ts'
+export { ToolError } from './tools/tool-error.ts'

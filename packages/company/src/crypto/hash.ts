@@ -9,3 +9,8 @@ export function sha256(text: string): string {
 export function isSameSecret(left: string, right: string): boolean {
   return timingSafeEqual(Buffer.from(sha256(left)), Buffer.from(sha256(right)))
 }
+
+/** SHA-256 in standard base64, as Content-Security-Policy writes it. */
+export function sha256Standard(text: string): string {
+  return hash('sha256', text, 'base64')
+}

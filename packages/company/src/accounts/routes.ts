@@ -1,0 +1,53 @@
+import { PoppyError } from '@poppyseed/protocol'
+import type { AgentDirectory } from '../agents/directory.ts'
+import { sha256 } from '../crypto/hash.ts'
+import { readForm } from '../http/body.ts'
+import { authenticateClient } from '../sessions/client-authentication.ts'
+import { refuseTokensInUrl } from '../sessions/routes.ts'
+import { claimClientAssertion, clientAssertionReplayed } from '../sessions/token-request.ts'
+import type { Scope } from '../store/database.ts'
+import { findGrantByToken, revokeGrant } from './store.ts'
+
+/** Section 4.9: the revocation endpoint (RFC 7009), where a Personal Agent signs out. */
+
+export interface RevocationEndpoint {
+  readonly directory: AgentDirectory
+  readonly scope: () => Promise<Scope>
+  readonly audiences: readonly string[]
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+}
+
+/**
+ * Revokes an Account Token and signs out every Session that it signed in. Unknown and already revoked tokens are 200;
+ * another client's token is refused and keeps working.
+ */
+export async function handleRevocation(request: Request, endpoint: RevocationEndpoint): Promise<Response> {
+  refuseTokensInUrl(request)
+  const parameters = await readForm(request)
+  const now = endpoint.now()
+  const client = await authenticateClient(parameters, request, {
+    directory: endpoint.directory,
+    audiences: endpoint.audiences,
+    now: now / 1000,
+  })
+  const token = parameters.get('token')
+  const scope = await endpoint.scope()
+  const refusal = await scope.db.transaction(async () => {
+    if (!(await claimClientAssertion(scope, client))) return clientAssertionReplayed()
+    if (token === undefined) return new PoppyError('invalid_request', { description: 'token is missing.' })
+    // A sealed Session Token has five parts; it runs out by itself and can't be revoked one by one.
+    if (token.split('.').length === 5) {
+      return new PoppyError('unsupported_token_type', { description: 'Only Account Tokens can be revoked.' })
+    }
+    const grant = await findGrantByToken(scope, sha256(token))
+    if (grant === null) return null
+    if (grant.client_id !== client.clientId) {
+      return new PoppyError('invalid_grant', { description: 'The token was not issued to this client.', reason: 'another client’s token' })
+    }
+    await revokeGrant(scope, { grantId: grant.id, now })
+    return null
+  })
+  if (refusal) throw refusal
+  return new Response(null, { status: 200, headers: { 'cache-control': 'no-store' } })
+}

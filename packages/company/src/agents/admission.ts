@@ -1,0 +1,26 @@
+import type { AgentList } from './directory.ts'
+
+/** 4.1: which Personal Agents may come, by the company's own lists. Asked again on each request, so a block bites at once. */
+export interface Admission {
+  /** Whether this `client_id` may come in: not blocked, and on the allow list where there is one. */
+  readonly admits: (clientId: string) => boolean | Promise<boolean>
+}
+
+/** Block wins over allow; without an allow list everybody may come. */
+export function createAdmission(lists: { readonly allow?: AgentList | undefined; readonly block?: AgentList | undefined }): Admission {
+  const isAllowed = lists.allow === undefined ? null : asFunction(lists.allow)
+  const isBlocked = lists.block === undefined ? null : asFunction(lists.block)
+  if (isAllowed === null && isBlocked === null) return { admits: () => true }
+  return {
+    async admits(clientId) {
+      if (isBlocked !== null && (await isBlocked(clientId))) return false
+      return isAllowed === null || (await isAllowed(clientId))
+    },
+  }
+}
+
+function asFunction(list: AgentList): (clientId: string) => boolean | Promise<boolean> {
+  if (typeof list === 'function') return list
+  const members = new Set(list)
+  return (clientId) => members.has(clientId)
+}

@@ -1,0 +1,211 @@
+import { isLoopbackHost, resourceMetadataUrl } from '@poppyseed/protocol'
+import { type Accounts, createAccounts } from './accounts/connections.ts'
+import { createAdmission } from './agents/admission.ts'
+import { createAgentDirectory } from './agents/directory.ts'
+import { type CompanyConfig, checkConfig } from './config.ts'
+import { createKeyImporter } from './crypto/key-importer.ts'
+import { deriveKeyring } from './crypto/keyring.ts'
+import { createNonces } from './crypto/nonce.ts'
+import { systemRandom } from './crypto/random.ts'
+import { createSealer } from './crypto/seal.ts'
+import { type Published, paths } from './discovery/documents.ts'
+import { createLifecycle } from './lifecycle.ts'
+import { consoleLog } from './log.ts'
+import { createDocumentFetcher } from './net/fetch-document.ts'
+import { createRequestHandler } from './request-handler.ts'
+import { createAuthenticator } from './sessions/authenticate.ts'
+import type { Principal } from './sessions/principal.ts'
+import { createSessionTokens } from './sessions/session-token.ts'
+import type { TokenSettings } from './sessions/token-request.ts'
+import type { Store } from './store/database.ts'
+import { createMcpEndpoint } from './tools/mcp.ts'
+import { createToolRegistry } from './tools/registry.ts'
+
+/** The only place that wires the parts: configuration in, a Company out. */
+
+/** What {@link createCompany} gives. */
+export interface Company {
+  /** Answers the library's own paths; anything else is 404. Ask {@link Company.owns} first where a site has more. */
+  readonly fetch: (request: Request) => Promise<Response>
+  /** Whether {@link Company.fetch} answers this request. */
+  readonly owns: (request: Request) => boolean
+  /**
+   * Who is calling the site's own API (4.3): the Principal, or the answer to send instead. With `scope`, the Session has
+   * to be signed in with all of these scopes.
+   *
+   * ```ts
+   * const caller = await company.authenticate(request, { scope: 'poppy:read' })
+   * if (caller instanceof Response) return caller
+   * return Response.json(await bookings.of(caller.account))
+   * ```
+   */
+  readonly authenticate: (
+    request: Request,
+    need?: { readonly scope?: string | readonly string[] },
+  ) => Promise<Principal | Response>
+  readonly accounts: Accounts
+  /** Opens and migrates the store. The first request does it too; calling it first shows a wrong store at once. */
+  readonly start: () => Promise<void>
+  /** Stops taking requests, finishes those that run, and closes the store. */
+  readonly close: () => Promise<void>
+  /** Names the store and its schema version. */
+  readonly health: () => Promise<{ readonly ok: boolean; readonly store: string; readonly schema: number | null }>
+}
+
+/** Seconds: how old a DPoP proof may be, and how far ahead of our clock (4.3). */
+const proofWindow = 60
+const proofSkew = 5
+
+/**
+ * Makes a Company of its configuration.
+ * @throws ConfigurationError with a sentence that says what to write
+ */
+export function createCompany(config: CompanyConfig): Company {
+  const checked = checkConfig(config)
+  const { origin } = config
+  const log = config.log ?? consoleLog
+  const now = config.now ?? Date.now
+  const random = config.random ?? systemRandom
+  const registry = createToolRegistry(config.tools ?? [], {
+    declaredScopes: Object.keys(checked.scopes),
+    log,
+    now,
+    random,
+  })
+  const development = config.development === true && isLoopbackHost(new URL(origin).hostname)
+  if (development) {
+    log.warn(
+      { origin },
+      'DEVELOPMENT MODE: http and loopback addresses are accepted, for this site and for agents. Never on a public machine.',
+    )
+  }
+
+  const published: Published = {
+    origin,
+    issuer: origin,
+    name: config.organization.name,
+    domain: config.organization.domain,
+    description: config.organization.description ?? `What ${config.organization.name} offers to personal agents`,
+    scopes: checked.scopes,
+    direct: checked.direct,
+    hasTools: registry.tools.length > 0,
+  }
+  const fetcher = config.fetchDocument === undefined ? createDocumentFetcher({ allowLoopback: development }) : null
+  const importKey = createKeyImporter()
+  const admission = createAdmission(config.agents ?? {})
+  const directory = createAgentDirectory({
+    fetchDocument: config.fetchDocument ?? (fetcher as NonNullable<typeof fetcher>),
+    now,
+    allow: admission.admits,
+    allowHttp: development,
+    importKey,
+    log,
+  })
+  const lifecycle = createLifecycle({
+    store: async () => config.store ?? (await defaultStore()),
+    company: published.issuer,
+    now,
+    log,
+    onClose: () => fetcher?.close(),
+  })
+  const tokens = createSessionTokens(createSealer(deriveKeyring(checked.secrets, 'session-token')))
+  const nonces =
+    checked.nonceLifetime === null
+      ? null
+      : createNonces(deriveKeyring(checked.secrets, 'nonce'), checked.nonceLifetime, now)
+  const limits = { idle: checked.lifetimes.sessionIdle }
+  const mcpUrl = origin + paths.mcp
+  const toolsResource = origin + paths.openapi
+  const tokenSettings: TokenSettings = {
+    tokens,
+    importKey,
+    nonces,
+    now,
+    random,
+    proofWindow,
+    proofSkew,
+    company: published.issuer,
+    tokenEndpoint: origin + paths.token,
+    mcpResource: published.hasTools ? mcpUrl : null,
+    resources: published.hasTools ? [toolsResource] : [],
+    limits,
+    sessionLifetime: checked.lifetimes.session,
+    tokenLifetime: checked.lifetimes.sessionToken,
+    accountTokenLifetime: checked.lifetimes.accountToken,
+  }
+  const authenticator = createAuthenticator({
+    scope: lifecycle.scope,
+    tokens,
+    importKey,
+    nonces,
+    now,
+    proofWindow,
+    proofSkew,
+    origin,
+    company: published.issuer,
+    limits,
+    admission,
+  })
+  const handler = createRequestHandler({
+    published,
+    registry,
+    authenticator,
+    directory,
+    nonces,
+    tokenSettings,
+    scope: lifecycle.scope,
+    log,
+    random,
+    now,
+    mcp: published.hasTools
+      ? createMcpEndpoint({
+          registry,
+          serverInfo: { name: config.organization.domain, title: config.organization.name, version: '1' },
+          url: mcpUrl,
+          resourceMetadataUrl: resourceMetadataUrl(mcpUrl),
+          log,
+        })
+      : null,
+    signIn: signInOf(config),
+    forms: createSealer(deriveKeyring(checked.secrets, 'form')),
+    accountTokenLifetime: checked.lifetimes.accountToken,
+  })
+
+  return Object.freeze<Company>({
+    fetch: (request) => lifecycle.run(() => handler.fetch(request)).catch((error: unknown) => handler.failed(error)),
+    owns: handler.owns,
+    async authenticate(request, need = {}) {
+      const scopes = need.scope === undefined ? [] : typeof need.scope === 'string' ? [need.scope] : need.scope
+      try {
+        return await authenticator.withProof(request, { scopes })
+      } catch (error) {
+        return handler.failed(error)
+      }
+    },
+    accounts: createAccounts({ scope: lifecycle.scope, now, texts: checked.scopes }),
+    start: lifecycle.start,
+    close: lifecycle.close,
+    async health() {
+      const store = config.store?.name ?? 'sqlite'
+      try {
+        const { db } = await lifecycle.scope()
+        return { ok: true, store, schema: (await db.health()).schema }
+      } catch (error) {
+        log.error({ error: error instanceof Error ? error.message : typeof error }, 'the store is not reachable')
+        return { ok: false, store, schema: null }
+      }
+    },
+  })
+}
+
+function signInOf(config: CompanyConfig) {
+  const { account, signInPage, switchAccountPage, connectedAgentsPage } = config
+  if (!config.signIn?.direct || !account || !signInPage) return null
+  return { account, signInPage, switchAccountPage: switchAccountPage ?? signInPage, connectedAgentsPage }
+}
+
+/** Loaded only where no store is configured, so that a Company on PostgreSQL never opens SQLite. */
+async function defaultStore(): Promise<Store> {
+  const { sqlite } = await import('./store/sqlite.ts')
+  return sqlite('poppy.db')
+}

@@ -1,0 +1,204 @@
+import { isLoopbackHost, isScope, protocolScopes } from '@poppyseed/protocol'
+import { ConfigurationError } from './configuration-error.ts'
+import type { FetchDocument } from './net/fetch-document.ts'
+import type { Account } from './sign-in/routes.ts'
+import type { Logger, Store } from './store/database.ts'
+import type { Tool } from './tools/tool.ts'
+
+/** What a company sets. Checked once, when `createCompany` runs; each mistake is a sentence that says what to write. */
+export interface CompanyConfig {
+  /** Who the Company is (3.1). `domain` is a bare host name, the one at which `poppy.json` is asked for. */
+  readonly organization: { readonly name: string; readonly domain: string; readonly description?: string }
+  /** `https://host`: all URLs, `htu`, `aud` and redirects begin with it; never taken from a request. It is also the issuer. */
+  readonly origin: string
+  /**
+   * At least 32 characters from a random source, or a list with the newest first. It seals Session Tokens and derives
+   * nonces; an older one stays in the list until the tokens that it sealed have run out.
+   */
+  readonly secret: string | readonly string[] | undefined
+  /** `sqlite('file')` or `postgres(url)`; left out, `sqlite('poppy.db')` in the working folder. */
+  readonly store?: Store
+  /** Who is signed in to the site on this request, or null. Needed for Direct Sign-In. */
+  readonly account?: (request: Request) => Account | null | Promise<Account | null>
+  /** Where the site's own sign-in is, given the path to come back to (a path on `origin`). Needed for Direct Sign-In. */
+  readonly signInPage?: (returnTo: string) => string
+  /** Where a person changes to another account; left out, `signInPage`. */
+  readonly switchAccountPage?: (returnTo: string) => string
+  /** The site's page where a person sees and ends connections (4.9), linked from the consent page. */
+  readonly connectedAgentsPage?: string
+  /** Scope to what it means for the person, as a sentence fragment after "It could then": `'See your bookings'` (4.4). */
+  readonly scopes?: Readonly<Record<string, string>>
+  /** Which scopes each type of sign-in can grant (4.4). */
+  readonly signIn?: { readonly direct?: readonly string[] }
+  readonly tools?: readonly Tool[]
+  /** Which Personal Agents may come (4.1), by exact `client_id`; `block` wins. */
+  readonly agents?: {
+    readonly allow?: readonly string[] | ((clientId: string) => boolean | Promise<boolean>)
+    readonly block?: readonly string[] | ((clientId: string) => boolean | Promise<boolean>)
+  }
+  /** DPoP nonces (4.3): off when left out. `lifetime` in seconds, 300 when left out. */
+  readonly nonces?: boolean | { readonly lifetime?: number }
+  /** Lifetimes, in seconds. */
+  readonly lifetimes?: {
+    /** A Session Token: 3600 when left out (4.2: hours, not days). */
+    readonly sessionToken?: number
+    /** A Session: 30 days when left out. */
+    readonly session?: number
+    /** A Session without use: 7 days when left out. */
+    readonly sessionIdle?: number
+    /** An Account Token: 90 days when left out; null for no end (4.8). */
+    readonly accountToken?: number | null
+  }
+  /** `true` allows `http://` on loopback hosts, here and for agents. Says so loudly; refused for any other host. */
+  readonly development?: boolean
+  /** Where warnings and failures go; pino's call shape. Left out: warnings and errors go to the console. */
+  readonly log?: Logger
+  /** How documents of strangers are fetched; left out, the guarded fetcher (HTTPS, public addresses, no redirects). */
+  readonly fetchDocument?: FetchDocument
+  /** Milliseconds since 1970; left out, the system's clock. */
+  readonly now?: () => number
+  /** Random bytes; left out, the system's. */
+  readonly random?: (length: number) => Uint8Array
+}
+
+const knownSettings = new Set<string>([
+  'organization', 'origin', 'secret', 'store', 'account', 'signInPage', 'switchAccountPage', 'connectedAgentsPage', 'scopes', 'signIn',
+  'tools', 'agents', 'nonces', 'lifetimes', 'development', 'log', 'fetchDocument', 'now', 'random',
+])
+
+/** Settings of the design that this version doesn't have yet: named, so that nobody wonders why nothing happens. */
+const notBuilt: Readonly<Record<string, string>> = {
+  operations: 'Operations are not built in this version. Leave `operations` out.',
+  agent: 'The Company Agent is not built in this version. Leave `agent` out.',
+  staff: 'The staff inbox is not built in this version. Leave `staff` out.',
+}
+
+/** The configuration once it is known to be right. */
+export interface CheckedConfig {
+  readonly secrets: readonly string[]
+  readonly direct: readonly string[] | undefined
+  readonly scopes: Readonly<Record<string, string>>
+  /** Seconds, or null where nonces are off. */
+  readonly nonceLifetime: number | null
+  /** Milliseconds. */
+  readonly lifetimes: { readonly sessionToken: number; readonly session: number; readonly sessionIdle: number; readonly accountToken: number | null }
+}
+
+function wrong(sentence: string): ConfigurationError {
+  return new ConfigurationError(sentence)
+}
+
+/** @throws ConfigurationError with a sentence that says what to write */
+export function checkConfig(config: CompanyConfig): CheckedConfig {
+  if (typeof config !== 'object' || config === null) throw wrong('createCompany takes one object: createCompany({ organization, origin, secret, … }).')
+  for (const name of Object.keys(config)) {
+    if (Object.hasOwn(notBuilt, name)) throw wrong(notBuilt[name] as string)
+    if (!knownSettings.has(name)) throw wrong(`There is no setting \`${name}\`. The settings are: ${[...knownSettings].join(', ')}.`)
+  }
+  checkOrganization(config)
+  checkOrigin(config)
+  const scopes = checkScopes(config.scopes ?? {})
+  return {
+    secrets: checkSecrets(config.secret),
+    scopes,
+    direct: checkDirect(config, scopes),
+    nonceLifetime: checkNonces(config.nonces),
+    lifetimes: checkLifetimes(config.lifetimes ?? {}),
+  }
+}
+
+function checkOrganization({ organization }: CompanyConfig): void {
+  if (typeof organization?.name !== 'string' || organization.name.trim() === '') {
+    throw wrong("`organization.name` is missing: the name that people know, such as organization: { name: 'Hotel Miramar', … }.")
+  }
+  const { domain } = organization
+  if (typeof domain !== 'string' || domain !== domain.toLowerCase() || !/^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(domain) || domain.length > 253) {
+    throw wrong("`organization.domain` must be a bare host name in lower case, without https:// and without a port, such as 'miramar.example'.")
+  }
+}
+
+function checkOrigin({ origin, development, organization }: CompanyConfig): void {
+  let url: URL
+  try {
+    url = new URL(origin)
+  } catch {
+    throw wrong("`origin` must be the site's public origin, such as 'https://miramar.example'.")
+  }
+  if (url.origin !== origin) throw wrong(`\`origin\` must be an origin and nothing more, in the form browsers write it: '${url.origin === 'null' ? 'https://miramar.example' : url.origin}'.`)
+  const isLoopback = isLoopbackHost(url.hostname)
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback && development)) {
+    throw wrong(
+      isLoopback
+        ? '`origin` is http: on this machine. For development write `development: true`; anything public needs https:.'
+        : '`origin` must begin with https:. Plain http: is for development on loopback hosts alone.',
+    )
+  }
+  if (development && !isLoopback) throw wrong('`development: true` is for loopback hosts alone (localhost, 127.0.0.1, [::1]). Take it out.')
+  if (url.hostname !== organization.domain && !url.hostname.endsWith(`.${organization.domain}`)) {
+    throw wrong(`\`origin\` must be on \`organization.domain\` or a subdomain of it: ${url.hostname} is not on ${organization.domain}.`)
+  }
+}
+
+function checkSecrets(secret: CompanyConfig['secret']): readonly string[] {
+  const secrets = typeof secret === 'string' ? [secret] : secret
+  if (!Array.isArray(secrets) || secrets.length === 0) {
+    throw wrong('`secret` is missing. Make one with `openssl rand -base64 32`, keep it out of the code, and pass it in, such as secret: process.env.POPPY_SECRET.')
+  }
+  for (const one of secrets) {
+    if (typeof one !== 'string' || one.length < 32 || new Set(one).size < 10) {
+      throw wrong('`secret` is too weak: at least 32 characters from a random source. Make one with `openssl rand -base64 32`.')
+    }
+  }
+  if (new Set(secrets).size !== secrets.length) throw wrong('`secret` holds the same secret twice: newest first, each once.')
+  return secrets
+}
+
+function checkScopes(scopes: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  for (const [scope, text] of Object.entries(scopes)) {
+    if (!isScope(scope)) throw wrong(`\`scopes\`: '${scope}' is not a scope: printable ASCII without spaces, quotes and backslashes.`)
+    if (scope.startsWith('poppy:') && !protocolScopes.some((own) => own === scope)) {
+      throw wrong(`\`scopes\`: '${scope}' begins with poppy:, which is for the protocol's own poppy:read and poppy:write. Choose another name.`)
+    }
+    if (typeof text !== 'string' || text.trim() === '') throw wrong(`\`scopes\`: say what '${scope}' means for the person, such as 'See your bookings'.`)
+  }
+  return Object.freeze({ ...scopes })
+}
+
+function checkDirect(config: CompanyConfig, scopes: Readonly<Record<string, string>>): readonly string[] | undefined {
+  for (const type of Object.keys(config.signIn ?? {})) {
+    if (type === 'device' || type === 'mediated') throw wrong(`\`signIn.${type}\` is not built in this version. Leave it out.`)
+    if (type !== 'direct') throw wrong(`There is no \`signIn.${type}\`. Write signIn: { direct: ['poppy:read'] }.`)
+  }
+  const direct = config.signIn?.direct
+  if (direct === undefined) return undefined
+  if (!Array.isArray(direct) || direct.length === 0) throw wrong("`signIn.direct` lists the scopes that Direct Sign-In can grant, such as ['poppy:read'].")
+  for (const scope of direct) {
+    if (!Object.hasOwn(scopes, scope)) throw wrong(`\`signIn.direct\` names '${scope}', which \`scopes\` does not describe. Write scopes: { '${scope}': '…' }.`)
+  }
+  if (new Set(direct).size !== direct.length) throw wrong('`signIn.direct` names a scope twice.')
+  if (typeof config.account !== 'function') throw wrong('Direct Sign-In needs `account`: (request) => who is signed in to your site, as { id, name }, or null.')
+  if (typeof config.signInPage !== 'function') throw wrong('Direct Sign-In needs `signInPage`: (returnTo) => the address of your sign-in page, such as `/login?next=${encodeURIComponent(returnTo)}`.')
+  return Object.freeze([...direct])
+}
+
+function checkNonces(nonces: CompanyConfig['nonces']): number | null {
+  if (nonces === undefined || nonces === false) return null
+  const lifetime = nonces === true ? 300 : (nonces.lifetime ?? 300)
+  if (!Number.isInteger(lifetime) || lifetime < 10 || lifetime > 86_400) throw wrong('`nonces.lifetime` is a whole number of seconds from 10 to 86400.')
+  return lifetime
+}
+
+function checkLifetimes(lifetimes: NonNullable<CompanyConfig['lifetimes']>): CheckedConfig['lifetimes'] {
+  const seconds = (name: keyof typeof lifetimes, standard: number): number => {
+    const value = lifetimes[name] ?? standard
+    if (!Number.isInteger(value) || value < 1 || value > 10 * 366 * 86_400) throw wrong(`\`lifetimes.${name}\` is a whole number of seconds, such as ${standard}.`)
+    return value * 1000
+  }
+  const day = 86_400
+  return {
+    sessionToken: seconds('sessionToken', 3600),
+    session: seconds('session', 30 * day),
+    sessionIdle: seconds('sessionIdle', 7 * day),
+    accountToken: lifetimes.accountToken === null ? null : seconds('accountToken', 90 * day),
+  }
+}

@@ -1,0 +1,63 @@
+import { PoppyError, parseStrictJson, readParameters, type FormParameters, JsonError } from '@poppyseed/protocol'
+
+/** Request bodies: bounded, of the announced type, read once. */
+
+/**
+ * Reads a body as text.
+ * @param limit bytes; a longer body is refused without reading it to its end
+ * @throws PoppyError `request_too_large`, or `invalid_request` when it isn't UTF-8
+ */
+export async function readBody(request: Request, limit: number): Promise<string> {
+  const tooLarge = () => new PoppyError('request_too_large', { description: `The body may have at most ${limit} bytes.` })
+  const announced = request.headers.get('content-length')
+  if (announced !== null && Number(announced) > limit) throw tooLarge()
+  if (request.body === null) return ''
+  const bytes = announced === null ? await readChunks(request.body, limit) : new Uint8Array(await request.arrayBuffer())
+  if (bytes === null || bytes.byteLength > limit) throw tooLarge()
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw new PoppyError('invalid_request', { description: 'The body is not UTF-8.' })
+  }
+}
+
+/** Reads a body of unknown length; null once it is longer than the limit. */
+async function readChunks(body: ReadableStream<Uint8Array>, limit: number): Promise<Uint8Array | null> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of body) {
+    size += chunk.byteLength
+    if (size > limit) return null
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+function mediaType(request: Request): string {
+  return (request.headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+}
+
+/** @throws PoppyError `invalid_request` for another content type or a doubled parameter (4.2) */
+export async function readForm(request: Request, limit = 65_536): Promise<FormParameters> {
+  if (mediaType(request) !== 'application/x-www-form-urlencoded') {
+    throw new PoppyError('invalid_request', { description: 'The body must be application/x-www-form-urlencoded.' })
+  }
+  return readParameters(await readBody(request, limit))
+}
+
+/**
+ * Reads a JSON body; an empty one is undefined.
+ * @throws PoppyError `unsupported_media_type`, `invalid_request`, `request_too_large`
+ */
+export async function readJson(request: Request, limit: number): Promise<unknown> {
+  const text = await readBody(request, limit)
+  if (text.trim() === '') return undefined
+  if (mediaType(request) !== 'application/json') {
+    throw new PoppyError('unsupported_media_type', { description: 'The body must be application/json.' })
+  }
+  try {
+    return parseStrictJson(text)
+  } catch (error) {
+    throw new PoppyError('invalid_request', { description: error instanceof JsonError ? error.message : 'The body is not JSON.' })
+  }
+}

@@ -1,0 +1,197 @@
+import type { PoppyError } from '@poppyseed/protocol'
+import { handleRevocation } from './accounts/routes.ts'
+import type { AgentDirectory } from './agents/directory.ts'
+import type { Nonces } from './crypto/nonce.ts'
+import type { Sealer } from './crypto/seal.ts'
+import { discoveryOf, mcpMetadataOf, oauthMetadataOf, type Published, paths } from './discovery/documents.ts'
+import { writeOpenApi } from './discovery/openapi.ts'
+import { serveDocument } from './discovery/routes.ts'
+import { readBody } from './http/body.ts'
+import { allowAnyOrigin, preflight } from './http/cors.ts'
+import { errorResponse, json } from './http/respond.ts'
+import { allowOf, createRouter, type Handler, handlerOf, type Route } from './http/router.ts'
+import { messagePage } from './pages/layout.tsx'
+import type { Authenticator } from './sessions/authenticate.ts'
+import { grantsOf, handleTokenRequest } from './sessions/routes.ts'
+import type { TokenSettings } from './sessions/token-request.ts'
+import { decideAuthorization, type SignInSettings, showAuthorization } from './sign-in/routes.ts'
+import type { Logger, Scope } from './store/database.ts'
+import type { McpEndpoint } from './tools/mcp.ts'
+import type { ToolRegistry } from './tools/registry.ts'
+import { callToolOverHttp } from './tools/routes.ts'
+
+/** Which path is answered by what, and how errors are told there. */
+
+export interface HandlerParts {
+  readonly published: Published
+  readonly registry: ToolRegistry
+  readonly authenticator: Authenticator
+  readonly directory: AgentDirectory
+  readonly nonces: Nonces | null
+  readonly tokenSettings: TokenSettings
+  readonly scope: () => Promise<Scope>
+  readonly log: Logger
+  readonly random: (length: number) => Uint8Array
+  readonly now: () => number
+  readonly mcp: McpEndpoint | null
+  readonly signIn: Pick<SignInSettings, 'account' | 'signInPage' | 'switchAccountPage' | 'connectedAgentsPage'> | null
+  readonly forms: Sealer
+  readonly accountTokenLifetime: number | null
+}
+
+export interface RequestHandler {
+  readonly fetch: (request: Request) => Promise<Response>
+  readonly owns: (request: Request) => boolean
+  /** The answer to an error at an API. */
+  readonly failed: (error: unknown) => Response
+}
+
+/** Bytes that a tool's input may have. */
+const toolBodyLimit = 1_048_576
+
+export function createRequestHandler(parts: HandlerParts): RequestHandler {
+  const { published, nonces, log, random } = parts
+  const nonce = () => nonces?.current()
+  const failed = (error: unknown) => errorResponse(error, { scheme: 'DPoP', nonce: nonce() }, log, random)
+  const router = createRouter({
+    ...documentRoutes(parts, failed),
+    ...oauthRoutes(parts, nonce),
+    ...toolRoutes(parts, failed, nonce),
+    ...signInRoutes(parts),
+  })
+  const pathOf = (request: Request) => new URL(request.url).pathname
+
+  return {
+    failed,
+    owns: (request) => router.find(pathOf(request)) !== null,
+    async fetch(request) {
+      const found = router.find(pathOf(request))
+      if (!found) return json({ error: 'not_found', error_description: 'Nothing is here.' }, 404)
+      const { route, rest } = found
+      if (route.crossOrigin && request.method === 'OPTIONS') return preflight(allowOf(route))
+      let response: Response
+      try {
+        response = await handlerOf(route, request.method)(request, rest)
+      } catch (error) {
+        response = route.fail(error)
+      }
+      return route.crossOrigin ? allowAnyOrigin(response) : response
+    },
+  }
+}
+
+function documentRoutes({ published, registry }: HandlerParts, fail: Route['fail']): Record<string, Route> {
+  const document = (value: unknown): Route => ({ methods: { GET: serveDocument(value) }, crossOrigin: true, fail })
+  return {
+    [paths.poppy]: document(discoveryOf(published)),
+    [paths.oauthMetadata]: document(oauthMetadataOf(published)),
+    ...(published.hasTools
+      ? {
+          [paths.mcpMetadata]: document(mcpMetadataOf(published)),
+          [paths.openapi]: document(
+            writeOpenApi({
+              info: { title: published.name, version: '1', description: published.description },
+              origin: published.origin,
+              tools: registry.tools,
+              basePath: paths.tools,
+              scopeTexts: published.scopes,
+            }),
+          ),
+        }
+      : {}),
+  }
+}
+
+/** The newest nonce rides on every answer, so that a client never has to be refused to learn it (RFC 9449, 8.2). */
+function withNonce(handler: Handler, nonce: () => string | undefined): Handler {
+  return async (request, rest) => {
+    const response = await handler(request, rest)
+    const current = nonce()
+    if (current !== undefined) response.headers.set('dpop-nonce', current)
+    return response
+  }
+}
+
+function oauthRoutes(parts: HandlerParts, nonce: () => string | undefined): Record<string, Route> {
+  const { published, directory, scope, log, random, now, tokenSettings } = parts
+  const fail = (error: unknown) =>
+    errorResponse(error, { scheme: 'DPoP', atTokenEndpoint: true, nonce: nonce() }, log, random)
+  const tokenUrl = published.origin + paths.token
+  const revokeUrl = published.origin + paths.revoke
+  const token = {
+    directory,
+    grants: grantsOf({ direct: parts.signIn !== null }),
+    settings: tokenSettings,
+    scope,
+    audiences: [tokenUrl, published.issuer],
+  }
+  const revocation = { directory, scope, now, audiences: [revokeUrl, tokenUrl, published.issuer] }
+  return {
+    [paths.token]: {
+      methods: { POST: withNonce((request) => handleTokenRequest(request, token), nonce) },
+      crossOrigin: true,
+      fail,
+    },
+    [paths.revoke]: { methods: { POST: (request) => handleRevocation(request, revocation) }, crossOrigin: true, fail },
+  }
+}
+
+function toolRoutes(parts: HandlerParts, fail: Route['fail'], nonce: () => string | undefined): Record<string, Route> {
+  const { published, registry, authenticator, mcp, log, random } = parts
+  if (!published.hasTools || mcp === null) return {}
+  const resource = published.origin + paths.openapi
+  const mcpUrl = published.origin + paths.mcp
+  const resourceMetadata = published.origin + paths.mcpMetadata
+  const call: Handler = async (request, name) => {
+    const principal = await authenticator.withProof(request, { resources: [resource] })
+    return callToolOverHttp(registry, name, request, principal, await readBody(request, toolBodyLimit))
+  }
+  const callMcp: Handler = async (request) => mcp.fetch(request, await authenticator.withBearer(request, mcpUrl))
+  return {
+    [`${paths.tools}/*`]: { methods: { POST: withNonce(call, nonce) }, crossOrigin: true, fail },
+    [paths.mcp]: {
+      methods: { POST: callMcp, GET: callMcp, DELETE: callMcp },
+      crossOrigin: true,
+      fail: (error) => errorResponse(error, { scheme: 'Bearer', resourceMetadata }, log, random),
+    },
+  }
+}
+
+function signInRoutes(parts: HandlerParts): Record<string, Route> {
+  const { published, signIn } = parts
+  if (signIn === null || published.direct === undefined) return {}
+  const settings: SignInSettings = {
+    ...signIn,
+    issuer: published.issuer,
+    origin: published.origin,
+    organization: published.name,
+    path: paths.authorize,
+    directory: parts.directory,
+    scope: parts.scope,
+    forms: parts.forms,
+    now: parts.now,
+    random: parts.random,
+    log: parts.log,
+    offered: published.direct,
+    texts: published.scopes,
+    accountTokenLifetime: parts.accountTokenLifetime,
+  }
+  return {
+    [paths.authorize]: {
+      methods: {
+        GET: (request) => showAuthorization(request, settings),
+        POST: (request) => decideAuthorization(request, settings),
+      },
+      crossOrigin: false,
+      // A person reads this: the same boundary, in words.
+      fail(error) {
+        const answer = errorResponse(error, { scheme: 'DPoP' }, parts.log, parts.random)
+        return messagePage({
+          status: answer.status,
+          title: answer.status >= 500 ? 'Something went wrong on our side' : 'This request could not be read',
+          text: 'Nothing was changed, and the agent got no access. Start again from your agent.',
+        })
+      },
+    },
+  }
+}

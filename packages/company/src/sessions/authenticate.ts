@@ -1,0 +1,118 @@
+import { checkProof, type KeyImporter, PoppyError } from '@poppyseed/protocol'
+import type { Admission } from '../agents/admission.ts'
+import { sha256 } from '../crypto/hash.ts'
+import type { Nonces } from '../crypto/nonce.ts'
+import type { Scope } from '../store/database.ts'
+import type { Principal } from './principal.ts'
+import { principalOf, requireScopes, type SessionLimits } from './rights.ts'
+import type { SessionToken, SessionTokens } from './session-token.ts'
+import { admitProof, readSession } from './store.ts'
+
+/** Who is calling (4.3): from the `Authorization` header to a Principal, in one round trip to the store. */
+
+export interface AuthenticatorSettings {
+  readonly scope: () => Promise<Scope>
+  readonly tokens: SessionTokens
+  readonly importKey: KeyImporter
+  readonly nonces: Nonces | null
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  /** Seconds: how old a proof may be, and how far ahead of our clock. */
+  readonly proofWindow: number
+  readonly proofSkew: number
+  readonly origin: string
+  readonly company: string
+  readonly limits: SessionLimits
+  readonly admission: Admission
+}
+
+/** What a request has to bring. */
+export interface Need {
+  /** Account scopes, all of which are needed (4.4). */
+  readonly scopes?: readonly string[]
+  /** Identifiers by which tokens may name this service (4.3, RFC 8707). */
+  readonly resources?: readonly string[]
+  /** Whether this service takes only tokens that name it. */
+  readonly resourceOnly?: boolean
+}
+
+export interface Authenticator {
+  /** DPoP Session Tokens: everywhere but MCP. */
+  readonly withProof: (request: Request, need?: Need) => Promise<Principal>
+  /** Bearer Session Tokens: one MCP server, which is named. */
+  readonly withBearer: (request: Request, resource: string) => Promise<Principal>
+}
+
+function refuse(reason: string): PoppyError {
+  return new PoppyError('invalid_token', { description: 'The Session Token is not valid.', reason })
+}
+
+export function createAuthenticator(settings: AuthenticatorSettings): Authenticator {
+  const { tokens, now } = settings
+
+  async function open(request: Request, scheme: 'dpop' | 'bearer'): Promise<{ token: SessionToken; hash: string }> {
+    // 4.3: never from a URL, not even beside a good header
+    if (request.url.includes('access_token=') && new URL(request.url).searchParams.has('access_token')) {
+      throw refuse('token in the URL')
+    }
+    const header = request.headers.get('authorization')
+    if (header === null) throw refuse('no Authorization header')
+    const match = /^([A-Za-z]+) +([A-Za-z0-9._~+/-]+=*)$/.exec(header.trim())
+    // Doubled headers arrive joined by a comma, which no token has.
+    if (!match?.[1] || !match[2]) throw refuse('malformed Authorization header')
+    if (match[1].toLowerCase() !== scheme) throw refuse('wrong scheme')
+    const hash = sha256(match[2])
+    const token = await tokens.open(match[2], hash)
+    if (token === null || token.company !== settings.company) throw refuse('not one of our tokens')
+    if (token.expiresAt * 1000 <= now()) throw refuse('expired')
+    return { token, hash }
+  }
+
+  return {
+    async withProof(request, need = {}) {
+      const { token, hash } = await open(request, 'dpop')
+      if (token.keyThumbprint === undefined) throw refuse('a Bearer token where proofs are required')
+      const resources = need.resources ?? []
+      if (token.resource === undefined ? need.resourceOnly : !resources.includes(token.resource)) {
+        throw refuse('issued for another service')
+      }
+      const url = new URL(request.url)
+      const proof = await checkProof(request.headers.get('dpop'), {
+        method: request.method,
+        // K04: what the request's own host says depends on proxies; the configured origin does not
+        url: settings.origin + url.pathname,
+        now: now() / 1000,
+        window: settings.proofWindow,
+        skew: settings.proofSkew,
+        tokenHash: hash,
+        boundTo: token.keyThumbprint,
+        importKey: settings.importKey,
+        ...(settings.nonces ? { acceptsNonce: settings.nonces.accepts } : {}),
+      })
+      if (!(await settings.admission.admits(token.clientId))) throw refuse('client not admitted')
+      const scope = await settings.scope()
+      // 4.3: a proof whose mark may have been lost could be a replay
+      if ((proof.issuedAt - settings.proofSkew) * 1000 < scope.db.marksCompleteSince) throw new PoppyError('invalid_dpop_proof', { description: 'The DPoP proof was not accepted.', reason: 'made before replay marks are complete' })
+      const admitted = await admitProof(scope, {
+        sessionId: token.sessionId,
+        thumbprint: proof.thumbprint,
+        proofId: proof.id,
+        passesUntil: Math.ceil(proof.passesUntil * 1000),
+        now: now(),
+        idle: settings.limits.idle,
+      })
+      if (admitted.replayed) throw new PoppyError('invalid_dpop_proof', { description: 'The DPoP proof was not accepted.', reason: 'used before' })
+      const principal = principalOf(token, admitted.session, settings.limits, now())
+      requireScopes(principal, need.scopes ?? [])
+      return principal
+    },
+    async withBearer(request, resource) {
+      const { token } = await open(request, 'bearer')
+      if (token.keyThumbprint !== undefined) throw refuse('a DPoP token sent as Bearer')
+      if (token.resource !== resource) throw refuse('issued for another MCP server')
+      if (!(await settings.admission.admits(token.clientId))) throw refuse('client not admitted')
+      const session = await readSession(await settings.scope(), { sessionId: token.sessionId, now: now(), idle: settings.limits.idle })
+      return principalOf(token, session, settings.limits, now())
+    },
+  }
+}

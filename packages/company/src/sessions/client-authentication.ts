@@ -1,0 +1,49 @@
+import { checkClientAssertion, clientAssertionType, type FormParameters, PoppyError } from '@poppyseed/protocol'
+import type { AgentDirectory, KnownAgent } from '../agents/directory.ts'
+
+/** Client authentication at the token and revocation endpoints (4.1): `private_key_jwt` and nothing else. */
+
+/** Seconds by which the clocks of agent and Company may differ, and how long an assertion may live. */
+export const assertionSkew = 30
+export const assertionLifetime = 300
+
+export interface AuthenticatedClient {
+  readonly clientId: string
+  readonly agent: KnownAgent
+  /** The assertion's `jti` and until when it could still pass (milliseconds): still to be claimed. */
+  readonly assertion: { readonly id: string; readonly expiresAt: number }
+}
+
+/**
+ * Checks who is asking. Claims nothing: the caller claims the assertion's id together with what it gives for it.
+ * @param endpoint the URL called, one of the three names that `aud` may have
+ * @throws PoppyError `invalid_request` or `invalid_client`
+ */
+export async function authenticateClient(
+  parameters: FormParameters,
+  request: Request,
+  settings: {
+    readonly directory: AgentDirectory
+    readonly audiences: readonly string[]
+    /** Seconds since 1970. */
+    readonly now: number
+  },
+): Promise<AuthenticatedClient> {
+  const refuse = (reason: string) => new PoppyError('invalid_client', { description: 'Authenticate with private_key_jwt.', reason })
+  if (request.headers.has('authorization')) throw refuse('an Authorization header')
+  if (parameters.has('client_secret')) throw refuse('a client secret')
+  const assertion = parameters.get('client_assertion')
+  if (assertion === undefined || parameters.get('client_assertion_type') !== clientAssertionType) throw refuse('no client assertion')
+  const clientId = parameters.get('client_id')
+  if (clientId === undefined) throw new PoppyError('invalid_request', { description: 'client_id is missing.' })
+  const agent = await settings.directory.find(clientId)
+  const checked = await checkClientAssertion(assertion, {
+    clientId,
+    audiences: settings.audiences,
+    now: settings.now,
+    skew: assertionSkew,
+    maxLifetime: assertionLifetime,
+    findKeys: agent.findKeys,
+  })
+  return { clientId, agent, assertion: { id: checked.id, expiresAt: Math.ceil(checked.passesUntil * 1000) } }
+}

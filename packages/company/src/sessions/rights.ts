@@ -1,0 +1,65 @@
+import { coversScopes, intersectScopes, PoppyError } from '@poppyseed/protocol'
+import type { Principal } from './principal.ts'
+import type { SessionToken } from './session-token.ts'
+import type { SessionState } from './store.ts'
+
+/** What a token's holder may do now (4.3, 4.4, 4.9). Pure: `now` and the rows are handed in. */
+
+export interface SessionLimits {
+  /** Milliseconds after its last use at which a Session ends. */
+  readonly idle: number
+}
+
+/** Whether a Session still runs: not ended, within its lifetime and its idle time (4.2). */
+export function isActive(session: SessionState, limits: SessionLimits, now: number): boolean {
+  return session.endedAt === null && now < session.expiresAt && now < session.lastUsedAt + limits.idle
+}
+
+/** The sign-in that a Session has now, or null: its grant has to be there, unrevoked and unexpired (4.8, 4.9). */
+export function currentGrant(session: SessionState, now: number): SessionState['grant'] {
+  const { grant } = session
+  if (grant === null || grant.revokedAt !== null) return null
+  return grant.expiresAt === null || now < grant.expiresAt ? grant : null
+}
+
+/**
+ * The Principal of a token: what it was issued with, cut down to what its Session and grant have at this moment. A
+ * token from before the sign-in stays signed out, a narrowed one stays narrow, and one from before a sign-out stays
+ * signed out also after the next sign-in.
+ * @throws PoppyError `invalid_token` when the Session is gone
+ */
+export function principalOf(token: SessionToken, session: SessionState | null, limits: SessionLimits, now: number): Principal {
+  if (
+    session === null ||
+    session.clientId !== token.clientId ||
+    session.userId !== token.userId ||
+    !isActive(session, limits, now)
+  ) {
+    throw new PoppyError('invalid_token', { description: 'The Session Token is not valid.', reason: 'no such active session' })
+  }
+  const grant = token.grantId !== undefined && token.epoch === session.epoch ? currentGrant(session, now) : null
+  return Object.freeze({
+    company: token.company,
+    clientId: token.clientId,
+    userId: token.userId,
+    sessionId: token.sessionId,
+    account: grant === null ? null : session.account,
+    scopes: Object.freeze(grant === null ? [] : intersectScopes(token.scopes, grant.scopes)),
+    resource: token.resource ?? null,
+    grantId: grant?.id ?? null,
+  })
+}
+
+/**
+ * Checks that a Principal has every scope that a request needs (6).
+ * @throws PoppyError `sign_in_required` when signed out, `insufficient_scope` naming all that is needed
+ */
+export function requireScopes(principal: Principal, scopes: readonly string[]): void {
+  if (scopes.length === 0) return
+  if (principal.account === null) {
+    throw new PoppyError('sign_in_required', { description: 'This needs the User to be signed in.', scope: scopes.join(' ') })
+  }
+  if (!coversScopes(principal.scopes, scopes)) {
+    throw new PoppyError('insufficient_scope', { description: 'The sign-in does not cover this.', scope: scopes.join(' ') })
+  }
+}

@@ -1,0 +1,76 @@
+import { type FormParameters, grantTypes, PoppyError } from '@poppyseed/protocol'
+import { useAccountToken } from '../accounts/account-token-grant.ts'
+import type { AgentDirectory } from '../agents/directory.ts'
+import { readForm } from '../http/body.ts'
+import { exchangeCode } from '../sign-in/code-grant.ts'
+import type { Scope } from '../store/database.ts'
+import { authenticateClient } from './client-authentication.ts'
+import { startOrRenewSession } from './session-grant.ts'
+import { claimClientAssertion, readBinding, type TokenRequest, type TokenSettings } from './token-request.ts'
+
+/** Section 4.2: the token endpoint and its grants. */
+
+type Grant = (request: TokenRequest) => Promise<Response>
+
+/** What the token endpoint offers, by `grant_type`. */
+export type Grants = ReadonlyMap<string, Grant>
+
+/** The grants of a Company; the code grant only where it offers Direct Sign-In. */
+export function grantsOf(offers: { readonly direct: boolean }): Grants {
+  return new Map<string, Grant>([
+    [grantTypes.jwtBearer, startOrRenewSession],
+    ...(offers.direct
+      ? ([
+          [grantTypes.authorizationCode, exchangeCode],
+          [grantTypes.refreshToken, useAccountToken],
+        ] as const)
+      : []),
+  ])
+}
+
+export interface TokenEndpoint {
+  readonly directory: AgentDirectory
+  readonly grants: Grants
+  readonly settings: TokenSettings
+  readonly scope: () => Promise<Scope>
+  readonly audiences: readonly string[]
+}
+
+/**
+ * `POST` to the token endpoint. Client, proof, nonce, scope, resource and Session are checked before anything is
+ * spent; a refused request costs only the ids that it carried.
+ */
+export async function handleTokenRequest(request: Request, endpoint: TokenEndpoint): Promise<Response> {
+  refuseTokensInUrl(request)
+  const parameters = await readForm(request)
+  const grant = findGrant(parameters, endpoint.grants)
+  const client = await authenticateClient(parameters, request, {
+    directory: endpoint.directory,
+    audiences: endpoint.audiences,
+    now: endpoint.settings.now() / 1000,
+  })
+  const scope = await endpoint.scope()
+  try {
+    const binding = await readBinding(request, parameters, scope, endpoint.settings)
+    return await grant({ parameters, client, scope, settings: endpoint.settings, binding })
+  } catch (error) {
+    // The assertion was good and has been shown: it is spent also when something else was wrong.
+    if (error instanceof PoppyError) await claimClientAssertion(scope, client)
+    throw error
+  }
+}
+
+function findGrant(parameters: FormParameters, grants: Grants): Grant {
+  const type = parameters.get('grant_type')
+  if (type === undefined) throw new PoppyError('invalid_request', { description: 'grant_type is missing.' })
+  const grant = grants.get(type)
+  if (!grant) throw new PoppyError('unsupported_grant_type', { description: 'This grant is not offered here.' })
+  return grant
+}
+
+/** 4.3: parameters of a token request belong in the body, where no log and no history keeps them. */
+export function refuseTokensInUrl(request: Request): void {
+  if (request.url.includes('?')) {
+    throw new PoppyError('invalid_request', { description: 'Send all parameters in the body, none in the URL.' })
+  }
+}

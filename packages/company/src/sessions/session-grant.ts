@@ -1,0 +1,85 @@
+import { checkSessionAssertion, makeId, PoppyError, parseScope } from '@poppyseed/protocol'
+import type { SessionsTable } from '../store/tables.ts'
+import { assertionLifetime, assertionSkew } from './client-authentication.ts'
+import { isActive } from './rights.ts'
+import { claimIds, insertSession, readSession } from './store.ts'
+import { claimClientAssertion, clientAssertionReplayed, type TokenRequest } from './token-request.ts'
+import { issueTokens } from './token-response.ts'
+
+/** The JWT bearer grant (4.2): starts a Session, or renews a signed-out one. The token is always a signed-out one. */
+
+export function invalidSession(reason: string): PoppyError {
+  return new PoppyError('invalid_session', { description: 'There is no such Session. Start a new one.', reason })
+}
+
+/** The row of a Session that begins now. */
+export function sessionRow(begin: {
+  readonly id: string
+  readonly clientId: string
+  readonly userId: string
+  readonly account: string | null
+  readonly grantId: string | null
+  readonly now: number
+  readonly expiresAt: number
+}): Omit<SessionsTable, 'company'> {
+  return {
+    id: begin.id,
+    client_id: begin.clientId,
+    user_id: begin.userId,
+    account: begin.account,
+    grant_id: begin.grantId,
+    epoch: 0,
+    created_at: begin.now,
+    last_used_at: begin.now,
+    expires_at: begin.expiresAt,
+    ended_at: null,
+  }
+}
+
+/** @throws PoppyError `invalid_scope`, `invalid_grant`, `invalid_session`, `invalid_client` */
+export async function startOrRenewSession(request: TokenRequest): Promise<Response> {
+  const { parameters, client, scope, settings } = request
+  const assertion = parameters.get('assertion')
+  if (assertion === undefined) throw new PoppyError('invalid_request', { description: 'assertion is missing.' })
+  const asked = parseScope(parameters.get('scope') ?? '')
+  if (asked === null || asked.length > 0) {
+    throw new PoppyError('invalid_scope', { description: 'A signed-out Session has no scopes: leave scope out.' })
+  }
+  const checked = await checkSessionAssertion(assertion, {
+    clientId: client.clientId,
+    tokenEndpoint: settings.tokenEndpoint,
+    now: settings.now() / 1000,
+    skew: assertionSkew,
+    maxLifetime: assertionLifetime,
+    findKeys: client.agent.findKeys,
+  })
+  const now = settings.now()
+  const existing = parameters.get('session_id')
+  const outcome = await scope.db.transaction(async () => {
+    if (!(await claimClientAssertion(scope, client))) return clientAssertionReplayed()
+    const isNew = await claimIds(scope, [
+      { kind: 'session_assertion', owner: client.clientId, id: checked.id, expiresAt: Math.ceil(checked.passesUntil * 1000) },
+    ])
+    if (!isNew) return new PoppyError('invalid_grant', { description: 'The Session assertion was not accepted.', reason: 'used before' })
+    if (existing !== undefined) {
+      const session = await readSession(scope, { sessionId: existing, now, idle: settings.limits.idle })
+      if (!session || session.clientId !== client.clientId || session.userId !== checked.userId) return invalidSession('not theirs')
+      // 4.2: a signed-in Session stays signed in; what it gets here is a signed-out token
+      return isActive(session, settings.limits, now) ? { id: existing, epoch: session.epoch, expiresAt: session.expiresAt } : invalidSession('ended')
+    }
+    const id = makeId('ses', settings.random)
+    const expiresAt = now + settings.sessionLifetime
+    await insertSession(scope, sessionRow({
+      id,
+      clientId: client.clientId,
+      userId: checked.userId,
+      account: null,
+      grantId: null,
+      now,
+      expiresAt,
+    }))
+    return { id, epoch: 0, expiresAt }
+  })
+  if (outcome instanceof PoppyError) throw outcome
+  return issueTokens(request, { sessionId: outcome.id, userId: checked.userId, epoch: outcome.epoch, sessionExpiresAt: outcome.expiresAt })
+}

@@ -1,0 +1,117 @@
+import { checkProof, type CheckedProof, type FormParameters, type KeyImporter, PoppyError, parseScope } from '@poppyseed/protocol'
+import type { Nonces } from '../crypto/nonce.ts'
+import type { Scope } from '../store/database.ts'
+import type { SessionLimits } from './rights.ts'
+import type { SessionTokens } from './session-token.ts'
+import type { AuthenticatedClient } from './client-authentication.ts'
+import { claimIds, claimProof } from './store.ts'
+
+/** What every grant at the token endpoint has in common (4.2, 4.3): the proof, the service, the ids to claim. */
+
+export interface TokenSettings {
+  readonly tokens: SessionTokens
+  readonly importKey: KeyImporter
+  readonly nonces: Nonces | null
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  readonly random: (length: number) => Uint8Array
+  readonly proofWindow: number
+  readonly proofSkew: number
+  readonly company: string
+  readonly tokenEndpoint: string
+  /** The MCP server's URL, where there is one: the only service with Bearer tokens (4.3). */
+  readonly mcpResource: string | null
+  /** Identifiers of the services that a DPoP token may be narrowed to (RFC 8707). */
+  readonly resources: readonly string[]
+  readonly limits: SessionLimits
+  /** Milliseconds. */
+  readonly sessionLifetime: number
+  readonly tokenLifetime: number
+  readonly accountTokenLifetime: number | null
+}
+
+/** A token request whose client is known. */
+export interface TokenRequest {
+  readonly parameters: FormParameters
+  readonly client: AuthenticatedClient
+  readonly scope: Scope
+  readonly settings: TokenSettings
+  /** What the new token will be bound to. */
+  readonly binding: TokenBinding
+}
+
+/** A key (DPoP) or a service (Bearer); a DPoP token may name a service too. */
+export type TokenBinding =
+  | { readonly type: 'DPoP'; readonly thumbprint: string; readonly resource: string | undefined }
+  | { readonly type: 'Bearer'; readonly resource: string }
+
+/**
+ * Decides what the token is bound to (4.3), and claims the proof.
+ * @throws PoppyError `invalid_target`, `invalid_dpop_proof`, `use_dpop_nonce`
+ */
+export async function readBinding(request: Request, parameters: FormParameters, scope: Scope, settings: TokenSettings): Promise<TokenBinding> {
+  const { resources } = parameters
+  if (resources.length > 1) throw new PoppyError('invalid_target', { description: 'Ask for one resource at a time.' })
+  const resource = resources[0]
+  const isMcp = resource !== undefined && resource === settings.mcpResource
+  if (resource !== undefined && !isMcp && !settings.resources.includes(resource)) {
+    throw new PoppyError('invalid_target', { description: 'This resource is none of the Company’s.' })
+  }
+  if (!request.headers.has('dpop') && isMcp) return { type: 'Bearer', resource }
+  const proof = await checkTokenProof(request, settings)
+  if (isMcp) {
+    throw new PoppyError('invalid_target', { description: 'MCP takes Bearer tokens: send this request without a DPoP proof.' })
+  }
+  if ((proof.issuedAt - settings.proofSkew) * 1000 < scope.db.marksCompleteSince) throw replayed('made before replay marks are complete')
+  const isNew = await claimProof(scope, {
+    thumbprint: proof.thumbprint,
+    proofId: proof.id,
+    passesUntil: Math.ceil(proof.passesUntil * 1000),
+  })
+  if (!isNew) throw replayed('used before')
+  return { type: 'DPoP', thumbprint: proof.thumbprint, resource }
+}
+
+function replayed(reason: string): PoppyError {
+  return new PoppyError('invalid_dpop_proof', { description: 'The DPoP proof was not accepted.', reason })
+}
+
+function checkTokenProof(request: Request, settings: TokenSettings): Promise<CheckedProof> {
+  return checkProof(request.headers.get('dpop'), {
+    method: request.method,
+    url: settings.tokenEndpoint,
+    now: settings.now() / 1000,
+    window: settings.proofWindow,
+    skew: settings.proofSkew,
+    importKey: settings.importKey,
+    ...(settings.nonces ? { acceptsNonce: settings.nonces.accepts } : {}),
+  })
+}
+
+/**
+ * Claims the client assertion (4.1). Call it inside the transaction that gives something for it, so that both are
+ * durable together.
+ */
+export function claimClientAssertion(scope: Scope, client: AuthenticatedClient): Promise<boolean> {
+  return claimIds(scope, [
+    { kind: 'client_assertion', owner: client.clientId, id: client.assertion.id, expiresAt: client.assertion.expiresAt },
+  ])
+}
+
+export function clientAssertionReplayed(): PoppyError {
+  return new PoppyError('invalid_client', { description: 'The client assertion was not accepted.', reason: 'used before' })
+}
+
+/**
+ * Reads `scope` on a request that may narrow (4.3): absent is everything, more than there is is refused.
+ * @throws PoppyError `invalid_scope`
+ */
+export function narrowScopes(parameters: FormParameters, available: readonly string[]): readonly string[] {
+  const asked = parseScope(parameters.get('scope') ?? '')
+  if (asked === null) throw new PoppyError('invalid_scope', { description: 'The scope parameter is malformed.' })
+  if (asked.length === 0) return available
+  if (!asked.every((scope) => available.includes(scope))) {
+    throw new PoppyError('invalid_scope', { description: 'The sign-in does not have all of these scopes.' })
+  }
+  return asked
+}

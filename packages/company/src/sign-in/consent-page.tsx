@@ -1,0 +1,77 @@
+import { page } from '../pages/layout.tsx'
+
+/** The page on which a person lets an agent in (4.5). Understood in five seconds, on a phone. */
+
+export interface Consent {
+  readonly organization: string
+  readonly agentName: string
+  /** The host of `client_id`: the part of the agent's identity that was checked. */
+  readonly agentHost: string
+  readonly accountName: string
+  /** Where another account is chosen. */
+  readonly switchAccountUrl: string
+  readonly rights: readonly { readonly scope: string; readonly text: string; readonly isChosen: boolean }[]
+  readonly days: number | null
+  /** Where the person ends it later. */
+  readonly connectedAgentsUrl: string | undefined
+  /** The sealed request, bound to this person. */
+  readonly form: string
+  readonly action: string
+  readonly redirectOrigin: string
+  readonly problem?: string
+}
+
+export function consentPage(consent: Consent): Response {
+  const lasts = consent.days === null ? 'This lasts until you end it' : `This lasts ${consent.days === 1 ? 'one day' : `${consent.days} days`}, unless you end it sooner`
+  return page(
+    { title: `Let ${consent.agentName} in – ${consent.organization}`, status: consent.problem === undefined ? 200 : 400, formTargets: [consent.redirectOrigin] },
+    <form method="post" action={consent.action}>
+      <input type="hidden" name="request" value={consent.form} />
+      <p class="company">{consent.organization}</p>
+      <h1>{consent.agentName} asks for access to your account</h1>
+      <p class="host">
+        from <strong>{consent.agentHost}</strong>
+      </p>
+      <p class="account">
+        <span>
+          Your account: <strong>{consent.accountName}</strong>
+        </span>
+        <a href={consent.switchAccountUrl}>Use another account</a>
+      </p>
+      {consent.problem === undefined ? null : (
+        <p class="alert" role="alert">
+          {consent.problem}
+        </p>
+      )}
+      <fieldset>
+        <legend>It could then, for you:</legend>
+        {consent.rights.map((right) => (
+          <label class="right">
+            <input type="checkbox" role="switch" name="scope" value={right.scope} checked={right.isChosen} />
+            <span>{right.text}</span>
+          </label>
+        ))}
+      </fieldset>
+      <p class="quiet note">
+        {lasts}
+        {consent.connectedAgentsUrl === undefined ? (
+          ', for example by asking the agent to sign out.'
+        ) : (
+          <>
+            {' '}
+            under <a href={consent.connectedAgentsUrl}>connected agents</a>.
+          </>
+        )}{' '}
+        Approve only if you asked for this yourself.
+      </p>
+      <div class="actions">
+        <button type="submit" name="decision" value="decline">
+          Decline
+        </button>
+        <button type="submit" name="decision" value="approve" class="primary">
+          Approve
+        </button>
+      </div>
+    </form>,
+  )
+}

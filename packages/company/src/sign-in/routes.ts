@@ -1,0 +1,181 @@
+import { formatScope, isScope } from '@poppyseed/protocol'
+import { z } from 'zod'
+import type { AgentDirectory } from '../agents/directory.ts'
+import { cleanAgentName } from '../agents/name.ts'
+import { sha256 } from '../crypto/hash.ts'
+import { base64urlOf } from '../crypto/random.ts'
+import type { Sealer } from '../crypto/seal.ts'
+import { readBody } from '../http/body.ts'
+import { messagePage } from '../pages/layout.tsx'
+import { claimIds } from '../sessions/store.ts'
+import type { Logger, Scope } from '../store/database.ts'
+import { type AuthorizationRequest, readAuthorizationRequest, redirectBack } from './authorization-request.ts'
+import { consentPage } from './consent-page.tsx'
+import { insertCode } from './store.ts'
+
+/** Section 4.5: the authorization endpoint and the page on which a person approves or declines. */
+
+/** An account at the site, as the company names it. */
+export interface Account {
+  /** The company's own, stable id. Never shown. */
+  readonly id: string
+  /** How the person knows it, such as an email address. Shown on the consent page. */
+  readonly name: string
+}
+
+export interface SignInSettings {
+  readonly issuer: string
+  readonly origin: string
+  readonly organization: string
+  readonly path: string
+  readonly directory: AgentDirectory
+  readonly scope: () => Promise<Scope>
+  readonly forms: Sealer
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  readonly random: (length: number) => Uint8Array
+  readonly log: Logger
+  readonly offered: readonly string[]
+  readonly texts: Readonly<Record<string, string>>
+  readonly account: (request: Request) => Account | null | Promise<Account | null>
+  readonly signInPage: (returnTo: string) => string
+  readonly switchAccountPage: (returnTo: string) => string
+  readonly connectedAgentsPage: string | undefined
+  readonly accountTokenLifetime: number | null
+}
+
+/** Milliseconds that a page stays good, and that a code does. */
+const formLifetime = 30 * 60_000
+const codeLifetime = 60_000
+
+const formSchema = z.object({
+  id: z.string(),
+  account: z.string(),
+  clientId: z.string(),
+  redirectUri: z.string(),
+  state: z.string().optional(),
+  scopes: z.array(z.string()),
+  codeChallenge: z.string(),
+  expiresAt: z.number(),
+})
+
+const nothingChanged = 'Nothing was changed, and the agent got no access.'
+
+/** `GET`: shows the consent page, by way of the site's own sign-in where needed. */
+export async function showAuthorization(request: Request, settings: SignInSettings): Promise<Response> {
+  const url = new URL(request.url)
+  const read = await readAuthorizationRequest(url.searchParams, settings.directory, settings.offered)
+  if (read.outcome === 'page') {
+    settings.log.info({ reason: read.reason }, 'authorization request refused')
+    return messagePage({
+      status: 400,
+      title: 'This request can’t be trusted',
+      text: `The agent that sent you here could not be checked, or asked to send you to an address that isn’t its own. ${nothingChanged} Close this page; if you were expecting it, start again from your agent.`,
+    })
+  }
+  if (read.outcome === 'redirect') {
+    return redirectBack(read.redirectUri, settings.issuer, { error: read.error, error_description: read.description, state: read.state })
+  }
+  const account = await settings.account(request)
+  const returnTo = settings.path + url.search
+  if (account === null) {
+    return new Response(null, { status: 303, headers: { location: new URL(settings.signInPage(returnTo), settings.origin).href, 'cache-control': 'no-store' } })
+  }
+  return showConsent(read.request, read.agent.metadata.name, account, settings, returnTo)
+}
+
+async function showConsent(
+  request: AuthorizationRequest,
+  agentName: string | undefined,
+  account: Account,
+  settings: SignInSettings,
+  returnTo: string,
+  again?: { readonly chosen: readonly string[]; readonly problem: string },
+): Promise<Response> {
+  const host = new URL(request.clientId).host
+  const form = await settings.forms.seal({
+    id: base64urlOf(settings.random(16)),
+    account: account.id,
+    ...request,
+    expiresAt: settings.now() + formLifetime,
+  } satisfies z.infer<typeof formSchema>)
+  return consentPage({
+    organization: settings.organization,
+    agentName: cleanAgentName(agentName, host),
+    agentHost: host,
+    accountName: account.name,
+    switchAccountUrl: new URL(settings.switchAccountPage(returnTo), settings.origin).href,
+    rights: request.scopes.map((scope) => ({ scope, text: settings.texts[scope] ?? scope, isChosen: again ? again.chosen.includes(scope) : true })),
+    days: settings.accountTokenLifetime === null ? null : Math.max(1, Math.round(settings.accountTokenLifetime / 86_400_000)),
+    connectedAgentsUrl: settings.connectedAgentsPage === undefined ? undefined : new URL(settings.connectedAgentsPage, settings.origin).href,
+    form,
+    action: settings.path,
+    redirectOrigin: new URL(request.redirectUri).origin,
+    ...(again ? { problem: again.problem } : {}),
+  })
+}
+
+/** `POST`: the person's decision. */
+export async function decideAuthorization(request: Request, settings: SignInSettings): Promise<Response> {
+  if (!isFromOurPage(request, settings.origin)) {
+    return messagePage({ status: 403, title: 'This form came from somewhere else', text: `It was not sent from our own page. ${nothingChanged} Start again from your agent.` })
+  }
+  const fields = new URLSearchParams(await readBody(request, 65_536))
+  const sealed = fields.getAll('request')
+  const decisions = fields.getAll('decision')
+  const decision = decisions[0]
+  const form = sealed.length === 1 && sealed[0] ? formSchema.safeParse(await settings.forms.open(sealed[0])) : null
+  if (!form?.success || decisions.length !== 1 || (decision !== 'approve' && decision !== 'decline')) {
+    return messagePage({ status: 400, title: 'This form isn’t complete', text: `Something of it is missing or was changed. ${nothingChanged} Start again from your agent.` })
+  }
+  const { id, account: accountId, expiresAt, ...read } = form.data
+  const asked: AuthorizationRequest = { ...read, state: read.state }
+  if (expiresAt <= settings.now()) {
+    return messagePage({ status: 400, title: 'This page is too old', text: `It waited longer than half an hour. ${nothingChanged} Start again from your agent.` })
+  }
+  const account = await settings.account(request)
+  if (account?.id !== accountId) {
+    return messagePage({ status: 403, title: 'You are not signed in as before', text: `The account changed since this page was opened. ${nothingChanged} Start again from your agent.` })
+  }
+  const chosen = fields.getAll('scope').filter((scope) => isScope(scope) && asked.scopes.includes(scope))
+  if (decision === 'approve' && chosen.length === 0) {
+    const query = new URLSearchParams({ response_type: 'code', client_id: asked.clientId, redirect_uri: asked.redirectUri, scope: asked.scopes.join(' '), code_challenge: asked.codeChallenge, code_challenge_method: 'S256', ...(asked.state === undefined ? {} : { state: asked.state }) })
+    const { metadata } = await settings.directory.find(asked.clientId)
+    return showConsent(asked, metadata.name, account, settings, `${settings.path}?${query}`, { chosen, problem: 'Choose at least one right to approve, or decline.' })
+  }
+  const code = base64urlOf(settings.random(32))
+  const scope = await settings.scope()
+  const now = settings.now()
+  const isFirst = await scope.db.transaction(async () => {
+    if (!(await claimIds(scope, [{ kind: 'form', owner: accountId, id, expiresAt }]))) return false
+    if (decision === 'approve') {
+      await insertCode(scope, {
+        code_hash: sha256(code),
+        client_id: asked.clientId,
+        redirect_uri: asked.redirectUri,
+        code_challenge: asked.codeChallenge,
+        account: accountId,
+        scopes: formatScope(asked.scopes.filter((one) => chosen.includes(one))),
+        created_at: now,
+        expires_at: now + codeLifetime,
+        used_at: null,
+        grant_id: null,
+      })
+    }
+    return true
+  })
+  if (!isFirst) {
+    return messagePage({ status: 400, title: 'You already answered this', text: 'Your first answer counts. To change it, start again from your agent.' })
+  }
+  return decision === 'approve'
+    ? redirectBack(asked.redirectUri, settings.issuer, { code, state: asked.state })
+    : redirectBack(asked.redirectUri, settings.issuer, { error: 'access_denied', state: asked.state })
+}
+
+/** A form that grants is taken from our own pages only. Browsers tell where it came from, in one header or the other. */
+function isFromOurPage(request: Request, origin: string): boolean {
+  const site = request.headers.get('sec-fetch-site')
+  if (site !== null && site !== 'same-origin') return false
+  const from = request.headers.get('origin')
+  return from === null || from === origin
+}
