@@ -62,8 +62,25 @@ export interface CompanyConfig {
 }
 
 const knownSettings = new Set<string>([
-  'organization', 'origin', 'secret', 'store', 'account', 'signInPage', 'switchAccountPage', 'connectedAgentsPage', 'scopes', 'signIn',
-  'tools', 'agents', 'nonces', 'lifetimes', 'development', 'log', 'fetchDocument', 'now', 'random',
+  'organization',
+  'origin',
+  'secret',
+  'store',
+  'account',
+  'signInPage',
+  'switchAccountPage',
+  'connectedAgentsPage',
+  'scopes',
+  'signIn',
+  'tools',
+  'agents',
+  'nonces',
+  'lifetimes',
+  'development',
+  'log',
+  'fetchDocument',
+  'now',
+  'random',
 ])
 
 /** Settings of the design that this version doesn't have yet: named, so that nobody wonders why nothing happens. */
@@ -81,7 +98,12 @@ export interface CheckedConfig {
   /** Seconds, or null where nonces are off. */
   readonly nonceLifetime: number | null
   /** Milliseconds. */
-  readonly lifetimes: { readonly sessionToken: number; readonly session: number; readonly sessionIdle: number; readonly accountToken: number | null }
+  readonly lifetimes: {
+    readonly sessionToken: number
+    readonly session: number
+    readonly sessionIdle: number
+    readonly accountToken: number | null
+  }
 }
 
 function wrong(sentence: string): ConfigurationError {
@@ -90,10 +112,12 @@ function wrong(sentence: string): ConfigurationError {
 
 /** @throws ConfigurationError with a sentence that says what to write */
 export function checkConfig(config: CompanyConfig): CheckedConfig {
-  if (typeof config !== 'object' || config === null) throw wrong('createCompany takes one object: createCompany({ organization, origin, secret, … }).')
+  if (typeof config !== 'object' || config === null)
+    throw wrong('createCompany takes one object: createCompany({ organization, origin, secret, … }).')
   for (const name of Object.keys(config)) {
     if (Object.hasOwn(notBuilt, name)) throw wrong(notBuilt[name] as string)
-    if (!knownSettings.has(name)) throw wrong(`There is no setting \`${name}\`. The settings are: ${[...knownSettings].join(', ')}.`)
+    if (!knownSettings.has(name))
+      throw wrong(`There is no setting \`${name}\`. The settings are: ${[...knownSettings].join(', ')}.`)
   }
   checkOrganization(config)
   checkOrigin(config)
@@ -109,11 +133,20 @@ export function checkConfig(config: CompanyConfig): CheckedConfig {
 
 function checkOrganization({ organization }: CompanyConfig): void {
   if (typeof organization?.name !== 'string' || organization.name.trim() === '') {
-    throw wrong("`organization.name` is missing: the name that people know, such as organization: { name: 'Hotel Miramar', … }.")
+    throw wrong(
+      "`organization.name` is missing: the name that people know, such as organization: { name: 'Hotel Miramar', … }.",
+    )
   }
   const { domain } = organization
-  if (typeof domain !== 'string' || domain !== domain.toLowerCase() || !/^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(domain) || domain.length > 253) {
-    throw wrong("`organization.domain` must be a bare host name in lower case, without https:// and without a port, such as 'miramar.example'.")
+  if (
+    typeof domain !== 'string' ||
+    domain !== domain.toLowerCase() ||
+    !/^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(domain) ||
+    domain.length > 253
+  ) {
+    throw wrong(
+      "`organization.domain` must be a bare host name in lower case, without https:// and without a port, such as 'miramar.example'.",
+    )
   }
 }
 
@@ -124,7 +157,10 @@ function checkOrigin({ origin, development, organization }: CompanyConfig): void
   } catch {
     throw wrong("`origin` must be the site's public origin, such as 'https://miramar.example'.")
   }
-  if (url.origin !== origin) throw wrong(`\`origin\` must be an origin and nothing more, in the form browsers write it: '${url.origin === 'null' ? 'https://miramar.example' : url.origin}'.`)
+  if (url.origin !== origin)
+    throw wrong(
+      `\`origin\` must be an origin and nothing more, in the form browsers write it: '${url.origin === 'null' ? 'https://miramar.example' : url.origin}'.`,
+    )
   const isLoopback = isLoopbackHost(url.hostname)
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback && development)) {
     throw wrong(
@@ -133,65 +169,88 @@ function checkOrigin({ origin, development, organization }: CompanyConfig): void
         : '`origin` must begin with https:. Plain http: is for development on loopback hosts alone.',
     )
   }
-  if (development && !isLoopback) throw wrong('`development: true` is for loopback hosts alone (localhost, 127.0.0.1, [::1]). Take it out.')
+  if (development && !isLoopback)
+    throw wrong('`development: true` is for loopback hosts alone (localhost, 127.0.0.1, [::1]). Take it out.')
   if (url.hostname !== organization.domain && !url.hostname.endsWith(`.${organization.domain}`)) {
-    throw wrong(`\`origin\` must be on \`organization.domain\` or a subdomain of it: ${url.hostname} is not on ${organization.domain}.`)
+    throw wrong(
+      `\`origin\` must be on \`organization.domain\` or a subdomain of it: ${url.hostname} is not on ${organization.domain}.`,
+    )
   }
 }
 
 function checkSecrets(secret: CompanyConfig['secret']): readonly string[] {
   const secrets = typeof secret === 'string' ? [secret] : secret
   if (!Array.isArray(secrets) || secrets.length === 0) {
-    throw wrong('`secret` is missing. Make one with `openssl rand -base64 32`, keep it out of the code, and pass it in, such as secret: process.env.POPPY_SECRET.')
+    throw wrong(
+      '`secret` is missing. Make one with `openssl rand -base64 32`, keep it out of the code, and pass it in, such as secret: process.env.POPPY_SECRET.',
+    )
   }
   for (const one of secrets) {
     if (typeof one !== 'string' || one.length < 32 || new Set(one).size < 10) {
-      throw wrong('`secret` is too weak: at least 32 characters from a random source. Make one with `openssl rand -base64 32`.')
+      throw wrong(
+        '`secret` is too weak: at least 32 characters from a random source. Make one with `openssl rand -base64 32`.',
+      )
     }
   }
-  if (new Set(secrets).size !== secrets.length) throw wrong('`secret` holds the same secret twice: newest first, each once.')
+  if (new Set(secrets).size !== secrets.length)
+    throw wrong('`secret` holds the same secret twice: newest first, each once.')
   return secrets
 }
 
 function checkScopes(scopes: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   for (const [scope, text] of Object.entries(scopes)) {
-    if (!isScope(scope)) throw wrong(`\`scopes\`: '${scope}' is not a scope: printable ASCII without spaces, quotes and backslashes.`)
+    if (!isScope(scope))
+      throw wrong(`\`scopes\`: '${scope}' is not a scope: printable ASCII without spaces, quotes and backslashes.`)
     if (scope.startsWith('poppy:') && !protocolScopes.some((own) => own === scope)) {
-      throw wrong(`\`scopes\`: '${scope}' begins with poppy:, which is for the protocol's own poppy:read and poppy:write. Choose another name.`)
+      throw wrong(
+        `\`scopes\`: '${scope}' begins with poppy:, which is for the protocol's own poppy:read and poppy:write. Choose another name.`,
+      )
     }
-    if (typeof text !== 'string' || text.trim() === '') throw wrong(`\`scopes\`: say what '${scope}' means for the person, such as 'See your bookings'.`)
+    if (typeof text !== 'string' || text.trim() === '')
+      throw wrong(`\`scopes\`: say what '${scope}' means for the person, such as 'See your bookings'.`)
   }
   return Object.freeze({ ...scopes })
 }
 
 function checkDirect(config: CompanyConfig, scopes: Readonly<Record<string, string>>): readonly string[] | undefined {
   for (const type of Object.keys(config.signIn ?? {})) {
-    if (type === 'device' || type === 'mediated') throw wrong(`\`signIn.${type}\` is not built in this version. Leave it out.`)
+    if (type === 'device' || type === 'mediated')
+      throw wrong(`\`signIn.${type}\` is not built in this version. Leave it out.`)
     if (type !== 'direct') throw wrong(`There is no \`signIn.${type}\`. Write signIn: { direct: ['poppy:read'] }.`)
   }
   const direct = config.signIn?.direct
   if (direct === undefined) return undefined
-  if (!Array.isArray(direct) || direct.length === 0) throw wrong("`signIn.direct` lists the scopes that Direct Sign-In can grant, such as ['poppy:read'].")
+  if (!Array.isArray(direct) || direct.length === 0)
+    throw wrong("`signIn.direct` lists the scopes that Direct Sign-In can grant, such as ['poppy:read'].")
   for (const scope of direct) {
-    if (!Object.hasOwn(scopes, scope)) throw wrong(`\`signIn.direct\` names '${scope}', which \`scopes\` does not describe. Write scopes: { '${scope}': '…' }.`)
+    if (!Object.hasOwn(scopes, scope))
+      throw wrong(
+        `\`signIn.direct\` names '${scope}', which \`scopes\` does not describe. Write scopes: { '${scope}': '…' }.`,
+      )
   }
   if (new Set(direct).size !== direct.length) throw wrong('`signIn.direct` names a scope twice.')
-  if (typeof config.account !== 'function') throw wrong('Direct Sign-In needs `account`: (request) => who is signed in to your site, as { id, name }, or null.')
-  if (typeof config.signInPage !== 'function') throw wrong('Direct Sign-In needs `signInPage`: (returnTo) => the address of your sign-in page, such as `/login?next=${encodeURIComponent(returnTo)}`.')
+  if (typeof config.account !== 'function')
+    throw wrong('Direct Sign-In needs `account`: (request) => who is signed in to your site, as { id, name }, or null.')
+  if (typeof config.signInPage !== 'function')
+    throw wrong(
+      "Direct Sign-In needs `signInPage`: (returnTo) => the address of your sign-in page, such as '/login?next=' + encodeURIComponent(returnTo).",
+    )
   return Object.freeze([...direct])
 }
 
 function checkNonces(nonces: CompanyConfig['nonces']): number | null {
   if (nonces === undefined || nonces === false) return null
   const lifetime = nonces === true ? 300 : (nonces.lifetime ?? 300)
-  if (!Number.isInteger(lifetime) || lifetime < 10 || lifetime > 86_400) throw wrong('`nonces.lifetime` is a whole number of seconds from 10 to 86400.')
+  if (!Number.isInteger(lifetime) || lifetime < 10 || lifetime > 86_400)
+    throw wrong('`nonces.lifetime` is a whole number of seconds from 10 to 86400.')
   return lifetime
 }
 
 function checkLifetimes(lifetimes: NonNullable<CompanyConfig['lifetimes']>): CheckedConfig['lifetimes'] {
   const seconds = (name: keyof typeof lifetimes, standard: number): number => {
     const value = lifetimes[name] ?? standard
-    if (!Number.isInteger(value) || value < 1 || value > 10 * 366 * 86_400) throw wrong(`\`lifetimes.${name}\` is a whole number of seconds, such as ${standard}.`)
+    if (!Number.isInteger(value) || value < 1 || value > 10 * 366 * 86_400)
+      throw wrong(`\`lifetimes.${name}\` is a whole number of seconds, such as ${standard}.`)
     return value * 1000
   }
   const day = 86_400

@@ -1,4 +1,3 @@
-import type { PoppyError } from '@poppyseed/protocol'
 import { handleRevocation } from './accounts/routes.ts'
 import type { AgentDirectory } from './agents/directory.ts'
 import type { Nonces } from './crypto/nonce.ts'
@@ -50,7 +49,7 @@ export interface RequestHandler {
 const toolBodyLimit = 1_048_576
 
 export function createRequestHandler(parts: HandlerParts): RequestHandler {
-  const { published, nonces, log, random } = parts
+  const { nonces, log, random } = parts
   const nonce = () => nonces?.current()
   const failed = (error: unknown) => errorResponse(error, { scheme: 'DPoP', nonce: nonce() }, log, random)
   const router = createRouter({

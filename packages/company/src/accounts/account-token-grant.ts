@@ -3,14 +3,21 @@ import { sha256 } from '../crypto/hash.ts'
 import { isActive } from '../sessions/rights.ts'
 import { invalidSession, sessionRow } from '../sessions/session-grant.ts'
 import { insertSession, readSession, signInSession } from '../sessions/store.ts'
-import { claimClientAssertion, clientAssertionReplayed, narrowScopes, type TokenRequest } from '../sessions/token-request.ts'
+import {
+  claimClientAssertion,
+  clientAssertionReplayed,
+  narrowScopes,
+  type TokenRequest,
+} from '../sessions/token-request.ts'
 import { type Issued, issueTokens } from '../sessions/token-response.ts'
 import { findGrantByToken, scopesOf } from './store.ts'
 
 /** The refresh grant (4.8): an Account Token gives a signed-in Session Token, for a Session named or for a new one. */
 
 export function accountMismatch(): PoppyError {
-  return new PoppyError('account_mismatch', { description: 'This Session belongs to another account. Start a new Session.' })
+  return new PoppyError('account_mismatch', {
+    description: 'This Session belongs to another account. Start a new Session.',
+  })
 }
 
 /** @throws PoppyError `invalid_grant`, `invalid_scope`, `invalid_session`, `account_mismatch`, `invalid_client` */
@@ -24,8 +31,16 @@ export async function useAccountToken(request: TokenRequest): Promise<Response> 
     if (!(await claimClientAssertion(scope, client))) return clientAssertionReplayed()
     const grant = await findGrantByToken(scope, sha256(token))
     // One answer for all of these: it tells nothing about somebody else's token.
-    if (!grant || grant.client_id !== client.clientId || grant.revoked_at !== null || (grant.expires_at !== null && grant.expires_at <= now)) {
-      return new PoppyError('invalid_grant', { description: 'The Account Token is not valid.', reason: grant ? 'revoked, expired or another client’s' : 'unknown' })
+    if (
+      !grant ||
+      grant.client_id !== client.clientId ||
+      grant.revoked_at !== null ||
+      (grant.expires_at !== null && grant.expires_at <= now)
+    ) {
+      return new PoppyError('invalid_grant', {
+        description: 'The Account Token is not valid.',
+        reason: grant ? 'revoked, expired or another client’s' : 'unknown',
+      })
     }
     const narrowed = attempt(() => narrowScopes(parameters, scopesOf(grant)))
     if (narrowed instanceof PoppyError) return narrowed
@@ -33,11 +48,23 @@ export async function useAccountToken(request: TokenRequest): Promise<Response> 
     if (existing === undefined) {
       const id = makeId('ses', settings.random)
       const expiresAt = now + settings.sessionLifetime
-      await insertSession(scope, sessionRow({ id, clientId: client.clientId, userId: grant.user_id, account: grant.account, grantId: grant.id, now, expiresAt }))
+      await insertSession(
+        scope,
+        sessionRow({
+          id,
+          clientId: client.clientId,
+          userId: grant.user_id,
+          account: grant.account,
+          grantId: grant.id,
+          now,
+          expiresAt,
+        }),
+      )
       return { sessionId: id, epoch: 0, sessionExpiresAt: expiresAt, ...signedIn }
     }
     const session = await readSession(scope, { sessionId: existing, now, idle: settings.limits.idle })
-    if (!session || session.clientId !== client.clientId || session.userId !== grant.user_id) return invalidSession('not theirs')
+    if (!session || session.clientId !== client.clientId || session.userId !== grant.user_id)
+      return invalidSession('not theirs')
     if (!isActive(session, settings.limits, now)) return invalidSession('ended')
     const result = await signInSession(scope, { sessionId: existing, account: grant.account, grantId: grant.id, now })
     if (result === 'account_mismatch') return accountMismatch()

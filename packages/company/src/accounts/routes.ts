@@ -43,7 +43,10 @@ export async function handleRevocation(request: Request, endpoint: RevocationEnd
     const grant = await findGrantByToken(scope, sha256(token))
     if (grant === null) return null
     if (grant.client_id !== client.clientId) {
-      return new PoppyError('invalid_grant', { description: 'The token was not issued to this client.', reason: 'another client’s token' })
+      return new PoppyError('invalid_grant', {
+        description: 'The token was not issued to this client.',
+        reason: 'another client’s token',
+      })
     }
     await revokeGrant(scope, { grantId: grant.id, now })
     return null

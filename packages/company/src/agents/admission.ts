@@ -7,7 +7,10 @@ export interface Admission {
 }
 
 /** Block wins over allow; without an allow list everybody may come. */
-export function createAdmission(lists: { readonly allow?: AgentList | undefined; readonly block?: AgentList | undefined }): Admission {
+export function createAdmission(lists: {
+  readonly allow?: AgentList | undefined
+  readonly block?: AgentList | undefined
+}): Admission {
   const isAllowed = lists.allow === undefined ? null : asFunction(lists.allow)
   const isBlocked = lists.block === undefined ? null : asFunction(lists.block)
   if (isAllowed === null && isBlocked === null) return { admits: () => true }

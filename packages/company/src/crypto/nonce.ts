@@ -16,7 +16,8 @@ export interface Nonces {
  */
 export function createNonces(keyring: Keyring, period: number, now: () => number): Nonces {
   const currentPeriod = () => Math.floor(now() / 1000 / period)
-  const make = (key: Uint8Array, at: number) => createHmac('sha256', key).update(String(at)).digest('base64url').slice(0, 32)
+  const make = (key: Uint8Array, at: number) =>
+    createHmac('sha256', key).update(String(at)).digest('base64url').slice(0, 32)
   return {
     current: () => make(keyring.newest.bytes, currentPeriod()),
     accepts(nonce) {

@@ -1,4 +1,11 @@
-import { currentCodec, type Discovery, grantTypes, type OAuthMetadata, type ResourceMetadata, signatureAlgorithms } from '@poppyseed/protocol'
+import {
+  currentCodec,
+  type Discovery,
+  grantTypes,
+  type OAuthMetadata,
+  type ResourceMetadata,
+  signatureAlgorithms,
+} from '@poppyseed/protocol'
 
 /** Section 3: what a Company publishes of itself. Every URL comes from the configured origin. */
 

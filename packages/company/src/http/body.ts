@@ -1,4 +1,4 @@
-import { PoppyError, parseStrictJson, readParameters, type FormParameters, JsonError } from '@poppyseed/protocol'
+import { type FormParameters, JsonError, PoppyError, parseStrictJson, readParameters } from '@poppyseed/protocol'
 
 /** Request bodies: bounded, of the announced type, read once. */
 
@@ -8,7 +8,8 @@ import { PoppyError, parseStrictJson, readParameters, type FormParameters, JsonE
  * @throws PoppyError `request_too_large`, or `invalid_request` when it isn't UTF-8
  */
 export async function readBody(request: Request, limit: number): Promise<string> {
-  const tooLarge = () => new PoppyError('request_too_large', { description: `The body may have at most ${limit} bytes.` })
+  const tooLarge = () =>
+    new PoppyError('request_too_large', { description: `The body may have at most ${limit} bytes.` })
   const announced = request.headers.get('content-length')
   if (announced !== null && Number(announced) > limit) throw tooLarge()
   if (request.body === null) return ''
@@ -58,6 +59,8 @@ export async function readJson(request: Request, limit: number): Promise<unknown
   try {
     return parseStrictJson(text)
   } catch (error) {
-    throw new PoppyError('invalid_request', { description: error instanceof JsonError ? error.message : 'The body is not JSON.' })
+    throw new PoppyError('invalid_request', {
+      description: error instanceof JsonError ? error.message : 'The body is not JSON.',
+    })
   }
 }

@@ -12,7 +12,8 @@ export function preflight(allow: string): Response {
     headers: {
       'access-control-allow-origin': '*',
       'access-control-allow-methods': allow,
-      'access-control-allow-headers': 'authorization, dpop, content-type, accept, mcp-protocol-version, mcp-session-id, mcp-method, mcp-name, last-event-id',
+      'access-control-allow-headers':
+        'authorization, dpop, content-type, accept, mcp-protocol-version, mcp-session-id, mcp-method, mcp-name, last-event-id',
       'access-control-max-age': '7200',
     },
   })

@@ -7,7 +7,10 @@ const jsonType = { 'content-type': 'application/json' }
 
 /** A JSON answer. */
 export function json(value: unknown, status = 200, headers: Readonly<Record<string, string>> = {}): Response {
-  return new Response(JSON.stringify(value), { status, headers: { ...jsonType, 'cache-control': 'no-store', ...headers } })
+  return new Response(JSON.stringify(value), {
+    status,
+    headers: { ...jsonType, 'cache-control': 'no-store', ...headers },
+  })
 }
 
 /** How an error is told at one kind of endpoint. */
@@ -25,7 +28,12 @@ export interface ErrorStyle {
  * Makes the answer to an error: status and header from the error table, the code also in a JSON body.
  * Anything but a PoppyError is a 500 with an id and no detail; the log gets the id and the error.
  */
-export function errorResponse(thrown: unknown, style: ErrorStyle, log: Logger, random: (length: number) => Uint8Array): Response {
+export function errorResponse(
+  thrown: unknown,
+  style: ErrorStyle,
+  log: Logger,
+  random: (length: number) => Uint8Array,
+): Response {
   const error = asPoppyError(thrown, log, random)
   const row = errorRow(error.code)
   const status = style.atTokenEndpoint ? (row.statusAtTokenEndpoint ?? row.status) : row.status
@@ -36,7 +44,8 @@ export function errorResponse(thrown: unknown, style: ErrorStyle, log: Logger, r
       error_description: error.description,
       scope: error.scope,
       // 4.3: a client that can't make one of these signatures learns it here
-      algs: style.scheme === 'DPoP' && error.code === 'invalid_dpop_proof' ? 'ES256 ES384 RS256 PS256 EdDSA' : undefined,
+      algs:
+        style.scheme === 'DPoP' && error.code === 'invalid_dpop_proof' ? 'ES256 ES384 RS256 PS256 EdDSA' : undefined,
       resource_metadata: style.resourceMetadata,
     })
   }
@@ -52,6 +61,12 @@ function asPoppyError(thrown: unknown, log: Logger, random: (length: number) => 
     return thrown
   }
   const id = makeId('err', random)
-  log.error({ id, error: thrown instanceof Error ? { name: thrown.name, stack: thrown.stack } : { name: typeof thrown } }, 'request failed')
-  return new PoppyError('server_error', { description: 'Something went wrong on our side. Nothing of it is your fault.', extra: { error_id: id } })
+  log.error(
+    { id, error: thrown instanceof Error ? { name: thrown.name, stack: thrown.stack } : { name: typeof thrown } },
+    'request failed',
+  )
+  return new PoppyError('server_error', {
+    description: 'Something went wrong on our side. Nothing of it is your fault.',
+    extra: { error_id: id },
+  })
 }

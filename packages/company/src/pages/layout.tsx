@@ -48,7 +48,11 @@ export function page(options: PageOptions, content: Child): Response {
 }
 
 /** A page that says what happened, whether anything was changed, and what to do next. */
-export function messagePage(message: { readonly title: string; readonly text: string; readonly status: number }): Response {
+export function messagePage(message: {
+  readonly title: string
+  readonly text: string
+  readonly status: number
+}): Response {
   return page(
     { title: message.title, status: message.status },
     <>

@@ -92,7 +92,11 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
       if (!(await settings.admission.admits(token.clientId))) throw refuse('client not admitted')
       const scope = await settings.scope()
       // 4.3: a proof whose mark may have been lost could be a replay
-      if ((proof.issuedAt - settings.proofSkew) * 1000 < scope.db.marksCompleteSince) throw new PoppyError('invalid_dpop_proof', { description: 'The DPoP proof was not accepted.', reason: 'made before replay marks are complete' })
+      if ((proof.issuedAt - settings.proofSkew) * 1000 < scope.db.marksCompleteSince)
+        throw new PoppyError('invalid_dpop_proof', {
+          description: 'The DPoP proof was not accepted.',
+          reason: 'made before replay marks are complete',
+        })
       const admitted = await admitProof(scope, {
         sessionId: token.sessionId,
         thumbprint: proof.thumbprint,
@@ -101,7 +105,11 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
         now: now(),
         idle: settings.limits.idle,
       })
-      if (admitted.replayed) throw new PoppyError('invalid_dpop_proof', { description: 'The DPoP proof was not accepted.', reason: 'used before' })
+      if (admitted.replayed)
+        throw new PoppyError('invalid_dpop_proof', {
+          description: 'The DPoP proof was not accepted.',
+          reason: 'used before',
+        })
       const principal = principalOf(token, admitted.session, settings.limits, now())
       requireScopes(principal, need.scopes ?? [])
       return principal
@@ -111,7 +119,11 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
       if (token.keyThumbprint !== undefined) throw refuse('a DPoP token sent as Bearer')
       if (token.resource !== resource) throw refuse('issued for another MCP server')
       if (!(await settings.admission.admits(token.clientId))) throw refuse('client not admitted')
-      const session = await readSession(await settings.scope(), { sessionId: token.sessionId, now: now(), idle: settings.limits.idle })
+      const session = await readSession(await settings.scope(), {
+        sessionId: token.sessionId,
+        now: now(),
+        idle: settings.limits.idle,
+      })
       return principalOf(token, session, settings.limits, now())
     },
   }

@@ -29,11 +29,13 @@ export async function authenticateClient(
     readonly now: number
   },
 ): Promise<AuthenticatedClient> {
-  const refuse = (reason: string) => new PoppyError('invalid_client', { description: 'Authenticate with private_key_jwt.', reason })
+  const refuse = (reason: string) =>
+    new PoppyError('invalid_client', { description: 'Authenticate with private_key_jwt.', reason })
   if (request.headers.has('authorization')) throw refuse('an Authorization header')
   if (parameters.has('client_secret')) throw refuse('a client secret')
   const assertion = parameters.get('client_assertion')
-  if (assertion === undefined || parameters.get('client_assertion_type') !== clientAssertionType) throw refuse('no client assertion')
+  if (assertion === undefined || parameters.get('client_assertion_type') !== clientAssertionType)
+    throw refuse('no client assertion')
   const clientId = parameters.get('client_id')
   if (clientId === undefined) throw new PoppyError('invalid_request', { description: 'client_id is missing.' })
   const agent = await settings.directory.find(clientId)

@@ -28,14 +28,22 @@ export function currentGrant(session: SessionState, now: number): SessionState['
  * signed out also after the next sign-in.
  * @throws PoppyError `invalid_token` when the Session is gone
  */
-export function principalOf(token: SessionToken, session: SessionState | null, limits: SessionLimits, now: number): Principal {
+export function principalOf(
+  token: SessionToken,
+  session: SessionState | null,
+  limits: SessionLimits,
+  now: number,
+): Principal {
   if (
     session === null ||
     session.clientId !== token.clientId ||
     session.userId !== token.userId ||
     !isActive(session, limits, now)
   ) {
-    throw new PoppyError('invalid_token', { description: 'The Session Token is not valid.', reason: 'no such active session' })
+    throw new PoppyError('invalid_token', {
+      description: 'The Session Token is not valid.',
+      reason: 'no such active session',
+    })
   }
   const grant = token.grantId !== undefined && token.epoch === session.epoch ? currentGrant(session, now) : null
   return Object.freeze({
@@ -57,9 +65,15 @@ export function principalOf(token: SessionToken, session: SessionState | null, l
 export function requireScopes(principal: Principal, scopes: readonly string[]): void {
   if (scopes.length === 0) return
   if (principal.account === null) {
-    throw new PoppyError('sign_in_required', { description: 'This needs the User to be signed in.', scope: scopes.join(' ') })
+    throw new PoppyError('sign_in_required', {
+      description: 'This needs the User to be signed in.',
+      scope: scopes.join(' '),
+    })
   }
   if (!coversScopes(principal.scopes, scopes)) {
-    throw new PoppyError('insufficient_scope', { description: 'The sign-in does not cover this.', scope: scopes.join(' ') })
+    throw new PoppyError('insufficient_scope', {
+      description: 'The sign-in does not cover this.',
+      scope: scopes.join(' '),
+    })
   }
 }

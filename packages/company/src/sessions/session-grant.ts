@@ -58,28 +58,48 @@ export async function startOrRenewSession(request: TokenRequest): Promise<Respon
   const outcome = await scope.db.transaction(async () => {
     if (!(await claimClientAssertion(scope, client))) return clientAssertionReplayed()
     const isNew = await claimIds(scope, [
-      { kind: 'session_assertion', owner: client.clientId, id: checked.id, expiresAt: Math.ceil(checked.passesUntil * 1000) },
+      {
+        kind: 'session_assertion',
+        owner: client.clientId,
+        id: checked.id,
+        expiresAt: Math.ceil(checked.passesUntil * 1000),
+      },
     ])
-    if (!isNew) return new PoppyError('invalid_grant', { description: 'The Session assertion was not accepted.', reason: 'used before' })
+    if (!isNew)
+      return new PoppyError('invalid_grant', {
+        description: 'The Session assertion was not accepted.',
+        reason: 'used before',
+      })
     if (existing !== undefined) {
       const session = await readSession(scope, { sessionId: existing, now, idle: settings.limits.idle })
-      if (!session || session.clientId !== client.clientId || session.userId !== checked.userId) return invalidSession('not theirs')
+      if (!session || session.clientId !== client.clientId || session.userId !== checked.userId)
+        return invalidSession('not theirs')
       // 4.2: a signed-in Session stays signed in; what it gets here is a signed-out token
-      return isActive(session, settings.limits, now) ? { id: existing, epoch: session.epoch, expiresAt: session.expiresAt } : invalidSession('ended')
+      return isActive(session, settings.limits, now)
+        ? { id: existing, epoch: session.epoch, expiresAt: session.expiresAt }
+        : invalidSession('ended')
     }
     const id = makeId('ses', settings.random)
     const expiresAt = now + settings.sessionLifetime
-    await insertSession(scope, sessionRow({
-      id,
-      clientId: client.clientId,
-      userId: checked.userId,
-      account: null,
-      grantId: null,
-      now,
-      expiresAt,
-    }))
+    await insertSession(
+      scope,
+      sessionRow({
+        id,
+        clientId: client.clientId,
+        userId: checked.userId,
+        account: null,
+        grantId: null,
+        now,
+        expiresAt,
+      }),
+    )
     return { id, epoch: 0, expiresAt }
   })
   if (outcome instanceof PoppyError) throw outcome
-  return issueTokens(request, { sessionId: outcome.id, userId: checked.userId, epoch: outcome.epoch, sessionExpiresAt: outcome.expiresAt })
+  return issueTokens(request, {
+    sessionId: outcome.id,
+    userId: checked.userId,
+    epoch: outcome.epoch,
+    sessionExpiresAt: outcome.expiresAt,
+  })
 }

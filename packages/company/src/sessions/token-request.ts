@@ -1,9 +1,16 @@
-import { checkProof, type CheckedProof, type FormParameters, type KeyImporter, PoppyError, parseScope } from '@poppyseed/protocol'
+import {
+  type CheckedProof,
+  checkProof,
+  type FormParameters,
+  type KeyImporter,
+  PoppyError,
+  parseScope,
+} from '@poppyseed/protocol'
 import type { Nonces } from '../crypto/nonce.ts'
 import type { Scope } from '../store/database.ts'
+import type { AuthenticatedClient } from './client-authentication.ts'
 import type { SessionLimits } from './rights.ts'
 import type { SessionTokens } from './session-token.ts'
-import type { AuthenticatedClient } from './client-authentication.ts'
 import { claimIds, claimProof } from './store.ts'
 
 /** What every grant at the token endpoint has in common (4.2, 4.3): the proof, the service, the ids to claim. */
@@ -49,7 +56,12 @@ export type TokenBinding =
  * Decides what the token is bound to (4.3), and claims the proof.
  * @throws PoppyError `invalid_target`, `invalid_dpop_proof`, `use_dpop_nonce`
  */
-export async function readBinding(request: Request, parameters: FormParameters, scope: Scope, settings: TokenSettings): Promise<TokenBinding> {
+export async function readBinding(
+  request: Request,
+  parameters: FormParameters,
+  scope: Scope,
+  settings: TokenSettings,
+): Promise<TokenBinding> {
   const { resources } = parameters
   if (resources.length > 1) throw new PoppyError('invalid_target', { description: 'Ask for one resource at a time.' })
   const resource = resources[0]
@@ -60,9 +72,12 @@ export async function readBinding(request: Request, parameters: FormParameters, 
   if (!request.headers.has('dpop') && isMcp) return { type: 'Bearer', resource }
   const proof = await checkTokenProof(request, settings)
   if (isMcp) {
-    throw new PoppyError('invalid_target', { description: 'MCP takes Bearer tokens: send this request without a DPoP proof.' })
+    throw new PoppyError('invalid_target', {
+      description: 'MCP takes Bearer tokens: send this request without a DPoP proof.',
+    })
   }
-  if ((proof.issuedAt - settings.proofSkew) * 1000 < scope.db.marksCompleteSince) throw replayed('made before replay marks are complete')
+  if ((proof.issuedAt - settings.proofSkew) * 1000 < scope.db.marksCompleteSince)
+    throw replayed('made before replay marks are complete')
   const isNew = await claimProof(scope, {
     thumbprint: proof.thumbprint,
     proofId: proof.id,
@@ -94,12 +109,20 @@ function checkTokenProof(request: Request, settings: TokenSettings): Promise<Che
  */
 export function claimClientAssertion(scope: Scope, client: AuthenticatedClient): Promise<boolean> {
   return claimIds(scope, [
-    { kind: 'client_assertion', owner: client.clientId, id: client.assertion.id, expiresAt: client.assertion.expiresAt },
+    {
+      kind: 'client_assertion',
+      owner: client.clientId,
+      id: client.assertion.id,
+      expiresAt: client.assertion.expiresAt,
+    },
   ])
 }
 
 export function clientAssertionReplayed(): PoppyError {
-  return new PoppyError('invalid_client', { description: 'The client assertion was not accepted.', reason: 'used before' })
+  return new PoppyError('invalid_client', {
+    description: 'The client assertion was not accepted.',
+    reason: 'used before',
+  })
 }
 
 /**

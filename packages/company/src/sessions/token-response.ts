@@ -22,7 +22,11 @@ export async function issueTokens(request: TokenRequest, issued: Issued): Promis
   const now = settings.now()
   const { grant } = issued
   // A token lives no longer than its Session and its sign-in; at least a second, since 4.2 wants more than 0.
-  const ends = Math.min(now + settings.tokenLifetime, issued.sessionExpiresAt, grant?.expiresAt ?? Number.POSITIVE_INFINITY)
+  const ends = Math.min(
+    now + settings.tokenLifetime,
+    issued.sessionExpiresAt,
+    grant?.expiresAt ?? Number.POSITIVE_INFINITY,
+  )
   const expiresIn = Math.max(1, Math.floor((ends - now) / 1000))
   const token = await settings.tokens.issue({
     company: settings.company,

@@ -6,24 +6,34 @@ import { base64urlOf } from '../crypto/random.ts'
 import { isActive } from '../sessions/rights.ts'
 import { invalidSession } from '../sessions/session-grant.ts'
 import { readSession, signInSession } from '../sessions/store.ts'
-import { claimClientAssertion, clientAssertionReplayed, narrowScopes, type TokenRequest } from '../sessions/token-request.ts'
+import {
+  claimClientAssertion,
+  clientAssertionReplayed,
+  narrowScopes,
+  type TokenRequest,
+} from '../sessions/token-request.ts'
 import { type Issued, issueTokens } from '../sessions/token-response.ts'
 import { findCode, noteGrantOfCode, spendCode } from './store.ts'
 
 /** The authorization code grant (4.5): a code, once, for an Account Token and a signed-in Session Token. */
 
 function invalidGrant(reason: string): PoppyError {
-  return new PoppyError('invalid_grant', { description: 'The code is not valid. Ask the User to sign in again.', reason })
+  return new PoppyError('invalid_grant', {
+    description: 'The code is not valid. Ask the User to sign in again.',
+    reason,
+  })
 }
 
 /** @throws PoppyError `invalid_request`, `invalid_grant`, `invalid_session`, `account_mismatch`, `invalid_scope`, `invalid_client` */
 export async function exchangeCode(request: TokenRequest): Promise<Response> {
   const { parameters, client, scope, settings } = request
-  const [code, redirectUri, verifier, sessionId] = ['code', 'redirect_uri', 'code_verifier', 'session_id'].map((name) => {
-    const value = parameters.get(name)
-    if (value === undefined) throw new PoppyError('invalid_request', { description: `${name} is missing.` })
-    return value
-  }) as [string, string, string, string]
+  const [code, redirectUri, verifier, sessionId] = ['code', 'redirect_uri', 'code_verifier', 'session_id'].map(
+    (name) => {
+      const value = parameters.get(name)
+      if (value === undefined) throw new PoppyError('invalid_request', { description: `${name} is missing.` })
+      return value
+    },
+  ) as [string, string, string, string]
   const now = settings.now()
 
   const outcome = await scope.db.transaction(async (): Promise<PoppyError | Issued> => {
@@ -39,7 +49,8 @@ export async function exchangeCode(request: TokenRequest): Promise<Response> {
     }
     if (found.expires_at <= now) return invalidGrant('expired')
     const session = await readSession(scope, { sessionId, now, idle: settings.limits.idle })
-    if (!session || session.clientId !== client.clientId || !isActive(session, settings.limits, now)) return invalidSession('not theirs or ended')
+    if (!session || session.clientId !== client.clientId || !isActive(session, settings.limits, now))
+      return invalidSession('not theirs or ended')
     if (session.account !== null && session.account !== found.account) return accountMismatch()
     let scopes: readonly string[]
     try {
@@ -55,7 +66,8 @@ export async function exchangeCode(request: TokenRequest): Promise<Response> {
       return invalidGrant('used at the same moment')
     }
     if (found.redirect_uri !== redirectUri) return invalidGrant('another redirect_uri')
-    if (!/^[A-Za-z0-9._~-]{43,128}$/.test(verifier) || !isSameSecret(sha256(verifier), found.code_challenge)) return invalidGrant('wrong verifier')
+    if (!/^[A-Za-z0-9._~-]{43,128}$/.test(verifier) || !isSameSecret(sha256(verifier), found.code_challenge))
+      return invalidGrant('wrong verifier')
 
     const grantId = makeId('grt', settings.random)
     const accountToken = `pat_${base64urlOf(settings.random(32))}`
@@ -75,7 +87,8 @@ export async function exchangeCode(request: TokenRequest): Promise<Response> {
     })
     const result = await signInSession(scope, { sessionId, account: found.account, grantId, now })
     // The Session was read in this transaction; should another instance have changed it since, nothing is given.
-    if (result !== 'signed_in') throw result === 'account_mismatch' ? accountMismatch() : invalidSession('ended meanwhile')
+    if (result !== 'signed_in')
+      throw result === 'account_mismatch' ? accountMismatch() : invalidSession('ended meanwhile')
     await noteGrantOfCode(scope, { codeHash, grantId })
     const after = await readSession(scope, { sessionId, now, idle: settings.limits.idle })
     if (!after) throw invalidSession('ended meanwhile')

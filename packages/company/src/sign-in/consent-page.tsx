@@ -22,9 +22,16 @@ export interface Consent {
 }
 
 export function consentPage(consent: Consent): Response {
-  const lasts = consent.days === null ? 'This lasts until you end it' : `This lasts ${consent.days === 1 ? 'one day' : `${consent.days} days`}, unless you end it sooner`
+  const lasts =
+    consent.days === null
+      ? 'This lasts until you end it'
+      : `This lasts ${consent.days === 1 ? 'one day' : `${consent.days} days`}, unless you end it sooner`
   return page(
-    { title: `Let ${consent.agentName} in – ${consent.organization}`, status: consent.problem === undefined ? 200 : 400, formTargets: [consent.redirectOrigin] },
+    {
+      title: `Let ${consent.agentName} in – ${consent.organization}`,
+      status: consent.problem === undefined ? 200 : 400,
+      formTargets: [consent.redirectOrigin],
+    },
     <form method="post" action={consent.action}>
       <input type="hidden" name="request" value={consent.form} />
       <p class="company">{consent.organization}</p>
@@ -47,7 +54,7 @@ export function consentPage(consent: Consent): Response {
         <legend>It could then, for you:</legend>
         {consent.rights.map((right) => (
           <label class="right">
-            <input type="checkbox" role="switch" name="scope" value={right.scope} checked={right.isChosen} />
+            <input type="checkbox" name="scope" value={right.scope} checked={right.isChosen} />
             <span>{right.text}</span>
           </label>
         ))}

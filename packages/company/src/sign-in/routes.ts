@@ -74,12 +74,19 @@ export async function showAuthorization(request: Request, settings: SignInSettin
     })
   }
   if (read.outcome === 'redirect') {
-    return redirectBack(read.redirectUri, settings.issuer, { error: read.error, error_description: read.description, state: read.state })
+    return redirectBack(read.redirectUri, settings.issuer, {
+      error: read.error,
+      error_description: read.description,
+      state: read.state,
+    })
   }
   const account = await settings.account(request)
   const returnTo = settings.path + url.search
   if (account === null) {
-    return new Response(null, { status: 303, headers: { location: new URL(settings.signInPage(returnTo), settings.origin).href, 'cache-control': 'no-store' } })
+    return new Response(null, {
+      status: 303,
+      headers: { location: new URL(settings.signInPage(returnTo), settings.origin).href, 'cache-control': 'no-store' },
+    })
   }
   return showConsent(read.request, read.agent.metadata.name, account, settings, returnTo)
 }
@@ -97,6 +104,7 @@ async function showConsent(
     id: base64urlOf(settings.random(16)),
     account: account.id,
     ...request,
+    scopes: [...request.scopes],
     expiresAt: settings.now() + formLifetime,
   } satisfies z.infer<typeof formSchema>)
   return consentPage({
@@ -105,9 +113,19 @@ async function showConsent(
     agentHost: host,
     accountName: account.name,
     switchAccountUrl: new URL(settings.switchAccountPage(returnTo), settings.origin).href,
-    rights: request.scopes.map((scope) => ({ scope, text: settings.texts[scope] ?? scope, isChosen: again ? again.chosen.includes(scope) : true })),
-    days: settings.accountTokenLifetime === null ? null : Math.max(1, Math.round(settings.accountTokenLifetime / 86_400_000)),
-    connectedAgentsUrl: settings.connectedAgentsPage === undefined ? undefined : new URL(settings.connectedAgentsPage, settings.origin).href,
+    rights: request.scopes.map((scope) => ({
+      scope,
+      text: settings.texts[scope] ?? scope,
+      isChosen: again ? again.chosen.includes(scope) : true,
+    })),
+    days:
+      settings.accountTokenLifetime === null
+        ? null
+        : Math.max(1, Math.round(settings.accountTokenLifetime / 86_400_000)),
+    connectedAgentsUrl:
+      settings.connectedAgentsPage === undefined
+        ? undefined
+        : new URL(settings.connectedAgentsPage, settings.origin).href,
     form,
     action: settings.path,
     redirectOrigin: new URL(request.redirectUri).origin,
@@ -118,7 +136,11 @@ async function showConsent(
 /** `POST`: the person's decision. */
 export async function decideAuthorization(request: Request, settings: SignInSettings): Promise<Response> {
   if (!isFromOurPage(request, settings.origin)) {
-    return messagePage({ status: 403, title: 'This form came from somewhere else', text: `It was not sent from our own page. ${nothingChanged} Start again from your agent.` })
+    return messagePage({
+      status: 403,
+      title: 'This form came from somewhere else',
+      text: `It was not sent from our own page. ${nothingChanged} Start again from your agent.`,
+    })
   }
   const fields = new URLSearchParams(await readBody(request, 65_536))
   const sealed = fields.getAll('request')
@@ -126,22 +148,45 @@ export async function decideAuthorization(request: Request, settings: SignInSett
   const decision = decisions[0]
   const form = sealed.length === 1 && sealed[0] ? formSchema.safeParse(await settings.forms.open(sealed[0])) : null
   if (!form?.success || decisions.length !== 1 || (decision !== 'approve' && decision !== 'decline')) {
-    return messagePage({ status: 400, title: 'This form isn’t complete', text: `Something of it is missing or was changed. ${nothingChanged} Start again from your agent.` })
+    return messagePage({
+      status: 400,
+      title: 'This form isn’t complete',
+      text: `Something of it is missing or was changed. ${nothingChanged} Start again from your agent.`,
+    })
   }
   const { id, account: accountId, expiresAt, ...read } = form.data
   const asked: AuthorizationRequest = { ...read, state: read.state }
   if (expiresAt <= settings.now()) {
-    return messagePage({ status: 400, title: 'This page is too old', text: `It waited longer than half an hour. ${nothingChanged} Start again from your agent.` })
+    return messagePage({
+      status: 400,
+      title: 'This page is too old',
+      text: `It waited longer than half an hour. ${nothingChanged} Start again from your agent.`,
+    })
   }
   const account = await settings.account(request)
   if (account?.id !== accountId) {
-    return messagePage({ status: 403, title: 'You are not signed in as before', text: `The account changed since this page was opened. ${nothingChanged} Start again from your agent.` })
+    return messagePage({
+      status: 403,
+      title: 'You are not signed in as before',
+      text: `The account changed since this page was opened. ${nothingChanged} Start again from your agent.`,
+    })
   }
   const chosen = fields.getAll('scope').filter((scope) => isScope(scope) && asked.scopes.includes(scope))
   if (decision === 'approve' && chosen.length === 0) {
-    const query = new URLSearchParams({ response_type: 'code', client_id: asked.clientId, redirect_uri: asked.redirectUri, scope: asked.scopes.join(' '), code_challenge: asked.codeChallenge, code_challenge_method: 'S256', ...(asked.state === undefined ? {} : { state: asked.state }) })
+    const query = new URLSearchParams({
+      response_type: 'code',
+      client_id: asked.clientId,
+      redirect_uri: asked.redirectUri,
+      scope: asked.scopes.join(' '),
+      code_challenge: asked.codeChallenge,
+      code_challenge_method: 'S256',
+      ...(asked.state === undefined ? {} : { state: asked.state }),
+    })
     const { metadata } = await settings.directory.find(asked.clientId)
-    return showConsent(asked, metadata.name, account, settings, `${settings.path}?${query}`, { chosen, problem: 'Choose at least one right to approve, or decline.' })
+    return showConsent(asked, metadata.name, account, settings, `${settings.path}?${query}`, {
+      chosen,
+      problem: 'Choose at least one right to approve, or decline.',
+    })
   }
   const code = base64urlOf(settings.random(32))
   const scope = await settings.scope()
@@ -165,7 +210,11 @@ export async function decideAuthorization(request: Request, settings: SignInSett
     return true
   })
   if (!isFirst) {
-    return messagePage({ status: 400, title: 'You already answered this', text: 'Your first answer counts. To change it, start again from your agent.' })
+    return messagePage({
+      status: 400,
+      title: 'You already answered this',
+      text: 'Your first answer counts. To change it, start again from your agent.',
+    })
   }
   return decision === 'approve'
     ? redirectBack(asked.redirectUri, settings.issuer, { code, state: asked.state })
