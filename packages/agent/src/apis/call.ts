@@ -1,0 +1,112 @@
+import type { ApiEntry } from '@poppyseed/protocol'
+import type { AgentContext } from '../context.ts'
+import type { FoundCompany } from '../discovery/discover.ts'
+import { AgentError } from '../errors.ts'
+import { readText } from '../net/exchange.ts'
+import { cleanText } from '../net/text.ts'
+import type { SessionTokens } from '../sessions/tokens.ts'
+import { authorisedFetch } from './authorised-fetch.ts'
+import { buildRequest, type CallInput } from './build-request.ts'
+import { type ApiOperation, isJsonType, readOperations } from './openapi.ts'
+
+/** Calls the operations that a Company's OpenAPI documents describe (6). */
+
+/** An operation, with the API that it belongs to. */
+export interface CompanyOperation extends ApiOperation {
+  /** `url` of the API's entry in `poppy.json`. */
+  readonly api: string
+  readonly resource: string | undefined
+}
+
+/** What an operation answered. */
+export interface CallResult {
+  readonly status: number
+  readonly contentType: string
+  /** Parsed where it is JSON, else the text. */
+  readonly body: unknown
+}
+
+const maxDocumentBytes = 4 * 1024 * 1024
+const maxAnswerBytes = 8 * 1024 * 1024
+const seconds = 60
+
+/** The APIs of a type that we know; others are skipped (6). */
+export function apisOf(found: FoundCompany, type: 'openapi' | 'mcp'): readonly ApiEntry[] {
+  return found.discovery.apis.filter((api) => api.type === type)
+}
+
+/** All operations of all OpenAPI documents of a Company. */
+export async function listOperations(context: AgentContext, found: FoundCompany): Promise<readonly CompanyOperation[]> {
+  const operations: CompanyOperation[] = []
+  for (const api of apisOf(found, 'openapi')) {
+    // The document is read like poppy.json: it describes the API and is no call to it.
+    const document = await context.readDocument(api.url, {
+      maxBytes: maxDocumentBytes,
+      allowHttp: context.allowHttp,
+      what: `OpenAPI document at ${new URL(api.url).host}`,
+    })
+    // 6: relative to where the Company published it, not to where that redirects
+    for (const operation of readOperations(document, api.url)) {
+      operations.push({ ...operation, api: api.url, resource: api.resource })
+    }
+  }
+  return operations
+}
+
+/**
+ * Calls one operation.
+ * @throws AgentError; `call_failed` for an answer of 400 and above, with the Company's code
+ */
+export async function callOperation(
+  context: AgentContext,
+  found: FoundCompany,
+  tokens: SessionTokens,
+  operationId: string,
+  input: CallInput,
+  signal?: AbortSignal,
+): Promise<CallResult> {
+  const operation = (await listOperations(context, found)).find((one) => one.id === operationId)
+  if (!operation) {
+    throw new AgentError('unknown_operation', `${found.name} has no operation named ${cleanText(operationId, 80)}.`)
+  }
+  const request = buildRequest(operation, input)
+  const response = await authorisedFetch(
+    context,
+    tokens,
+    { ...request, signal, seconds },
+    {
+      origin: new URL(operation.api).origin,
+      wanted: { kind: 'dpop', resource: operation.resource },
+      ...(operation.scopes === undefined ? {} : { scopes: operation.scopes }),
+    },
+  )
+  const text = await tokens.redact(await readText(response, maxAnswerBytes))
+  const contentType = response.headers.get('content-type') ?? ''
+  const body = isJsonType(contentType) ? parse(text, found.name) : text
+  if (response.status >= 400) throw callError(found.name, response.status, body)
+  return { status: response.status, contentType, body }
+}
+
+function parse(text: string, company: string): unknown {
+  if (text === '') return null
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new AgentError('bad_answer', `${company} answered with JSON that can't be read.`)
+  }
+}
+
+/** An API's own refusal, in its words, cleaned. */
+function callError(company: string, status: number, body: unknown): AgentError {
+  const { error, error_description, message } = (typeof body === 'object' && body !== null ? body : {}) as Record<
+    string,
+    unknown
+  >
+  const companyCode = typeof error === 'string' ? error : undefined
+  const said = [error_description, message, error].find((one): one is string => typeof one === 'string' && one !== '')
+  return new AgentError(
+    status >= 500 ? 'company_error' : 'call_failed',
+    said === undefined ? `${company} answered HTTP ${status}.` : `${company} answered: ${cleanText(said, 500)}`,
+    { status, companyCode },
+  )
+}

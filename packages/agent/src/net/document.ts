@@ -1,0 +1,97 @@
+import { isServiceUrl, JsonError, parseStrictJson } from '@poppyseed/protocol'
+import { AgentError } from '../errors.ts'
+import { freshFor, mayKeep } from './caching.ts'
+import { type Fetch, isRedirect, readText, send } from './exchange.ts'
+
+/** Documents that a Company publishes (3, 3.2, 6), fetched with limits and kept as their caching headers say. */
+
+export interface DocumentRules {
+  readonly maxBytes: number
+  /** Development only: `http:` on a loopback host. */
+  readonly allowHttp: boolean
+  /** What the document is, for a person: "poppy.json of example.com". */
+  readonly what: string
+}
+
+interface Kept {
+  readonly value: unknown
+  readonly etag: string | null
+  readonly freshUntil: number
+}
+
+/** Reads documents by URL; a memory of its own, bounded. */
+export type DocumentReader = (url: string, rules: DocumentRules) => Promise<unknown>
+
+const maxRedirects = 5
+const seconds = 10
+const maxKept = 500
+
+/** Makes a reader. `now` is Unix time in milliseconds. */
+export function createDocumentReader(fetch: Fetch, now: () => number): DocumentReader {
+  const kept = new Map<string, Kept>()
+  return async (url, rules) => {
+    const before = kept.get(url)
+    if (before && before.freshUntil > now()) return before.value
+    const asked = now()
+    const response = await follow(fetch, url, rules, before?.etag ?? null)
+    if (response.status === 304 && before) {
+      kept.set(url, { ...before, freshUntil: asked + freshFor(response.headers, asked) })
+      await response.body?.cancel()
+      return before.value
+    }
+    if (response.status !== 200) {
+      await response.body?.cancel()
+      kept.delete(url)
+      const missing = response.status === 404 || response.status === 410
+      throw new AgentError(
+        missing ? 'not_a_company' : response.status >= 500 || response.status === 429 ? 'unreachable' : 'bad_document',
+        missing ? `There is no ${rules.what}.` : `The ${rules.what} can't be read: HTTP ${response.status}.`,
+        { status: response.status },
+      )
+    }
+    const value = parse(await readText(response, rules.maxBytes), rules)
+    kept.delete(url)
+    if (mayKeep(response.headers)) {
+      kept.set(url, {
+        value,
+        etag: response.headers.get('etag'),
+        freshUntil: asked + freshFor(response.headers, asked),
+      })
+      const oldest = kept.keys().next()
+      if (kept.size > maxKept && !oldest.done) kept.delete(oldest.value)
+    }
+    return value
+  }
+}
+
+/** 3: redirects are followed, each to an HTTPS URL, and no more than a few. */
+async function follow(fetch: Fetch, asked: string, rules: DocumentRules, etag: string | null): Promise<Response> {
+  let url = asked
+  for (let hop = 0; hop <= maxRedirects; hop++) {
+    const headers: Record<string, string> = { accept: 'application/json' }
+    if (etag !== null) headers['if-none-match'] = etag
+    const response = await send(fetch, url, { headers }, { seconds })
+    if (!isRedirect(response)) return response
+    await response.body?.cancel()
+    const location = response.headers.get('location')
+    const next = location === null ? null : URL.parse(location, url)
+    if (next) next.hash = ''
+    if (!next || !isServiceUrl(next.href, rules.allowHttp)) {
+      throw new AgentError(
+        'untrusted_company',
+        `The ${rules.what} redirects to an address that is not HTTPS, so nothing was read.`,
+      )
+    }
+    url = next.href
+  }
+  throw new AgentError('bad_document', `The ${rules.what} redirects more than ${maxRedirects} times.`)
+}
+
+function parse(text: string, rules: DocumentRules): unknown {
+  try {
+    return parseStrictJson(text, 64)
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error
+    throw new AgentError('bad_document', `The ${rules.what} is not usable: ${error.message}`)
+  }
+}

@@ -1,0 +1,66 @@
+import { AgentError } from '../errors.ts'
+
+/** One HTTP exchange with limits: no redirects, a time limit, and a body that is read up to a size and no further. */
+
+/** The part of `fetch` that is used. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+/** Sends one request. Redirects are never followed here: who may follow one says so elsewhere. */
+export async function send(
+  fetch: Fetch,
+  url: string,
+  init: RequestInit,
+  limits: { readonly seconds: number; readonly signal?: AbortSignal | undefined },
+): Promise<Response> {
+  const timeout = AbortSignal.timeout(limits.seconds * 1000)
+  const signal = limits.signal ? AbortSignal.any([limits.signal, timeout]) : timeout
+  try {
+    return await fetch(url, { ...init, redirect: 'manual', signal })
+  } catch (error) {
+    if (error instanceof AgentError) throw error
+    // The host's own abort is the host's: it passes through as it is.
+    if (limits.signal?.aborted) throw limits.signal.reason
+    throw new AgentError(
+      'unreachable',
+      timeout.aborted
+        ? `${new URL(url).host} did not answer within ${limits.seconds} seconds.`
+        : `${new URL(url).host} can't be reached${because(error)}.`,
+    )
+  }
+}
+
+/** Reads a body of at most `maxBytes` bytes as UTF-8. */
+export async function readText(response: Response, maxBytes: number): Promise<string> {
+  const parts: Uint8Array[] = []
+  let size = 0
+  try {
+    for await (const part of response.body ?? []) {
+      size += part.byteLength
+      if (size > maxBytes) {
+        throw new AgentError(
+          'bad_answer',
+          `The answer is larger than ${Math.round(maxBytes / 1024)} KB, so it was not read.`,
+        )
+      }
+      parts.push(part)
+    }
+  } catch (error) {
+    if (error instanceof AgentError) throw error
+    throw new AgentError('unreachable', 'The connection ended before the whole answer arrived.')
+  }
+  return new TextDecoder().decode(Buffer.concat(parts))
+}
+
+/** Whether the answer sends the caller elsewhere. */
+export function isRedirect(response: Response): boolean {
+  return response.type === 'opaqueredirect' || [301, 302, 303, 307, 308].includes(response.status)
+}
+
+/** Network errors by their system code alone: the rest of an error may quote the request. */
+function because(error: unknown): string {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if ('code' in cause && typeof cause.code === 'string' && /^[A-Z0-9_]{3,60}$/.test(cause.code))
+      return ` (${cause.code})`
+  }
+  return ''
+}

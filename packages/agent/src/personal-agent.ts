@@ -1,0 +1,125 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Company, completeSignInAt, openCompany } from './company.ts'
+import { type AgentContext, createEndings, createNonces, createQueues } from './context.ts'
+import { AgentError } from './errors.ts'
+import { createIdentity } from './identity/identity.ts'
+import { createDocumentReader } from './net/document.ts'
+import type { Fetch } from './net/exchange.ts'
+import { createPatience } from './net/patience.ts'
+import { type KnownCompany, knownCompanies } from './sessions/records.ts'
+import type { SignInResult } from './sessions/sign-in.ts'
+import type { AgentStore } from './store/store.ts'
+import { createWebHandler } from './web-handler.ts'
+
+/** What a Personal Agent is made of. */
+export interface PersonalAgentOptions {
+  /** The HTTPS URL of its metadata document (4.1), which {@link PersonalAgent.fetch} serves. */
+  readonly clientId: string
+  /** Its name, as Companies show it to the User. */
+  readonly name: string
+  readonly logoUri?: string
+  /** Where Direct Sign-In comes back to; `oauth/callback` beside the document when left out. Same host as `clientId`. */
+  readonly redirectUri?: string
+  /** Private ES256 keys with `kid`, as JSON, from `generateKey()`. The first signs; all are published. Secrets. */
+  readonly keys: readonly unknown[]
+  /** Where Users, Sessions and Account Tokens are kept: `fileStore(path)`, `memoryStore()` or your own. */
+  readonly store: AgentStore
+  /** For every request to a Company. The global one when left out. */
+  readonly fetch?: Fetch
+  /** Unix time in milliseconds. */
+  readonly now?: () => number
+  /** So many random bytes, from a cryptographic source. */
+  readonly random?: (length: number) => Uint8Array
+  /** Waits so many milliseconds, where a Company asks to wait (4.3). */
+  readonly wait?: (milliseconds: number, signal?: AbortSignal) => Promise<void>
+  /** The longest that one call waits when a Company limits it, in seconds; 60 when left out. Longer is reported. */
+  readonly maxWaitSeconds?: number
+  /** Development only: takes `http:` on loopback hosts, as client and as Company. */
+  readonly allowHttp?: boolean
+}
+
+/** A Personal Agent (4.1): one identity, many Users. */
+export interface PersonalAgent {
+  readonly clientId: string
+  readonly redirectUri: string
+  /** Serves the metadata document, the key set and the callback of sign-ins. Mount it where `clientId` points. */
+  readonly fetch: (request: Request) => Promise<Response>
+  /**
+   * The agent at work for one of its Users.
+   * @param userKey your own key for the User. No Company ever sees it, or anything derived from it (4.2).
+   */
+  readonly forUser: (userKey: string) => AgentUser
+  /** Finishes the sign-in that a callback URL names, for hosts that route it themselves (4.5). */
+  readonly completeSignIn: (callbackUrl: string) => Promise<SignInResult>
+}
+
+/** One User of a Personal Agent. */
+export interface AgentUser {
+  /**
+   * Finds a Company and checks all that section 3 says must be checked.
+   * @param domainOrUrl a domain such as `example.com`, or a URL on it
+   * @throws AgentError
+   */
+  readonly company: (domainOrUrl: string) => Promise<Company>
+  /** The Companies where this User has been, and the access given there. No secrets. */
+  readonly companies: () => Promise<readonly KnownCompany[]>
+}
+
+/**
+ * Makes a Personal Agent.
+ *
+ * @example
+ * const agent = createPersonalAgent({ clientId: 'https://agent.example/agent.json', name: 'Example Agent', keys, store })
+ * const company = await agent.forUser('maya').company('miramar.example')
+ * const rooms = await company.session().call('search_rooms', { guests: 2 })
+ *
+ * @throws AgentError `misconfigured`
+ */
+export function createPersonalAgent(options: PersonalAgentOptions): PersonalAgent {
+  const {
+    store,
+    allowHttp = false,
+    fetch = globalThis.fetch,
+    now = Date.now,
+    random = (length) => crypto.getRandomValues(new Uint8Array(length)),
+    wait = async (milliseconds, signal) => {
+      await sleep(milliseconds, undefined, signal ? { signal } : {})
+    },
+    maxWaitSeconds = 60,
+  } = options
+  const identity = createIdentity({
+    clientId: options.clientId,
+    name: options.name,
+    logoUri: options.logoUri,
+    redirectUri: options.redirectUri,
+    keys: options.keys,
+    allowHttp,
+  })
+  const context: AgentContext = {
+    identity,
+    store,
+    fetch,
+    now,
+    random,
+    allowHttp,
+    readDocument: createDocumentReader(fetch, now),
+    patience: createPatience({ now, wait, maxWaitSeconds }),
+    nonces: createNonces(),
+    endings: createEndings(),
+    alone: createQueues(),
+  }
+  const complete = (callbackUrl: string) => completeSignInAt(context, callbackUrl)
+  return {
+    clientId: identity.clientId,
+    redirectUri: identity.redirectUri,
+    fetch: createWebHandler(identity, complete),
+    completeSignIn: complete,
+    forUser: (userKey) => {
+      if (userKey === '') throw new AgentError('misconfigured', 'forUser needs a key of your own for the User.')
+      return {
+        company: (domainOrUrl) => openCompany(context, userKey, domainOrUrl),
+        companies: () => knownCompanies(context, userKey),
+      }
+    },
+  }
+}

@@ -1,0 +1,123 @@
+import { coversScopes } from '@poppyseed/protocol'
+import type { CallInput } from './apis/build-request.ts'
+import { type CallResult, type CompanyOperation, callOperation, listOperations } from './apis/call.ts'
+import type { AgentContext } from './context.ts'
+import type { FoundCompany } from './discovery/discover.ts'
+import { AgentError } from './errors.ts'
+import { beginSignIn, type PendingSignIn, type SignInResult } from './sessions/sign-in.ts'
+import { revokeToken } from './sessions/token-endpoint.ts'
+import type { SessionTokens, TokenWanted } from './sessions/tokens.ts'
+
+/** A Session of one User at one Company (4). Tokens stay inside: nothing here gives one out. */
+export interface Session {
+  readonly name: string
+  /** Which of the User's accounts at the Company; most Users have one. */
+  readonly account: string
+  /** Starts the Session, or renews its token, if it must be. Calls do so themselves. */
+  readonly start: () => Promise<SessionState>
+  /** How the Session stands, as last heard; asks nobody. */
+  readonly state: () => Promise<SessionState>
+  /** The operations of the Company's OpenAPI documents (6). */
+  readonly operations: () => Promise<readonly CompanyOperation[]>
+  /**
+   * Calls an operation by its id (6).
+   * @param input values by name: parameters go where the document says, the rest is the JSON body
+   * @throws AgentError
+   */
+  readonly call: (
+    operationId: string,
+    input?: CallInput,
+    options?: { readonly signal?: AbortSignal },
+  ) => Promise<CallResult>
+  /**
+   * Begins Direct Sign-In (4.5): show `url` to the User, then await `done`. Several may be under way at once.
+   * @param request what the task needs; scopes already granted are asked for again with them
+   */
+  readonly beginSignIn: (request: { readonly scopes: readonly string[] }) => Promise<PendingSignIn>
+  /**
+   * Signs in for these scopes: with the Account Token if one that is held covers them (4.4), else by Direct Sign-In,
+   * for which `open` gets the address.
+   */
+  readonly signIn: (request: {
+    readonly scopes: readonly string[]
+    readonly open: (url: string) => void | Promise<void>
+  }) => Promise<SignInResult>
+  /** Finishes a sign-in with the URL that the User's browser was sent back to, where the host takes it itself. */
+  readonly completeSignIn: (callbackUrl: string) => Promise<SignInResult>
+  /**
+   * Signs out (4.9): revokes the Account Token; every Session with this account goes on signed out.
+   * @throws AgentError `revocation_failed` or `unreachable`: the Account Token is kept, so it can be tried again
+   */
+  readonly signOut: () => Promise<{ readonly revoked: boolean }>
+}
+
+/** How a Session stands. */
+export interface SessionState {
+  /** Not a credential (4.2). */
+  readonly sessionId: string | null
+  readonly signedIn: boolean
+  /** Scopes of the account that the newest token has. */
+  readonly scopes: readonly string[]
+  /** Scopes of the Account Token that is held; null without one. */
+  readonly account: { readonly scopes: readonly string[]; readonly expiresAt: number | null } | null
+}
+
+const anywhere: TokenWanted = { kind: 'dpop', resource: undefined }
+
+export function createSession(
+  context: AgentContext,
+  tokens: SessionTokens,
+  address: string,
+  find: () => Promise<FoundCompany>,
+  complete: (callbackUrl: string) => Promise<SignInResult>,
+): Session {
+  const state = async (): Promise<SessionState> => {
+    const [session, account] = [await tokens.records.session(), await tokens.records.account()]
+    return {
+      sessionId: session.sessionId,
+      signedIn: session.signedIn,
+      scopes: session.tokens.at(-1)?.scopes ?? [],
+      account: account ? { scopes: account.scopes, expiresAt: account.expiresAt } : null,
+    }
+  }
+  const begin = async (scopes: readonly string[]) => beginSignIn(context, await find(), tokens, address, scopes)
+
+  return {
+    name: tokens.place.session,
+    account: tokens.place.account,
+    state,
+    start: async () => {
+      await tokens.get(anywhere)
+      return state()
+    },
+    operations: async () => listOperations(context, await find()),
+    call: async (operationId, input = {}, options = {}) =>
+      callOperation(context, await find(), tokens, operationId, input, options.signal),
+    beginSignIn: ({ scopes }) => begin(scopes),
+    signIn: async ({ scopes, open }) => {
+      const held = await tokens.records.account()
+      if (held && scopes.length > 0 && coversScopes(held.scopes, scopes) && (await tokens.useAccountToken(anywhere))) {
+        const granted = (await tokens.records.account())?.scopes ?? []
+        if (coversScopes(granted, scopes))
+          return { granted: [...granted], asked: [...scopes], missing: [], replaced: 'none' }
+      }
+      const pending = await begin(scopes)
+      await open(pending.url)
+      return pending.done
+    },
+    completeSignIn: complete,
+    signOut: async () => {
+      const { server, name } = await find()
+      if (!server) throw new AgentError('not_a_company', `${name} has no accounts to sign out of.`)
+      return tokens.alone(async () => {
+        const account = await tokens.records.account()
+        if (account) {
+          await revokeToken(context, server, account.token)
+          await tokens.records.saveAccount(undefined, account.token)
+        }
+        await tokens.records.signOutSessions()
+        return { revoked: account !== undefined }
+      })
+    },
+  }
+}

@@ -1,0 +1,160 @@
+import { makeId } from '@poppyseed/protocol'
+import { z } from 'zod'
+import type { AgentContext } from '../context.ts'
+import { AgentError } from '../errors.ts'
+import { generateKey, type PrivateKeyJson, type ProofKeys, proofKeys, readPrivateKey } from '../identity/keys.ts'
+import { type StoredValue, storeKey } from '../store/store.ts'
+
+/** What is kept of Users, Sessions and Account Tokens. Records hold secrets; they live in the store and nowhere else. */
+
+const tokenSchema = z.object({
+  /** `dpop`, or `bearer` for one MCP server (4.3). */
+  kind: z.enum(['dpop', 'bearer']),
+  resource: z.string().nullable(),
+  token: z.string(),
+  scopes: z.array(z.string()),
+  /** Unix time in milliseconds. */
+  expiresAt: z.number(),
+  lifetime: z.number(),
+})
+const sessionSchema = z.object({
+  sessionId: z.string().nullable(),
+  signedIn: z.boolean(),
+  tokens: z.array(tokenSchema),
+})
+const accountSchema = z.object({
+  token: z.string(),
+  scopes: z.array(z.string()),
+  /** Unix time in milliseconds, or null when the Company didn't say. */
+  expiresAt: z.number().nullable(),
+})
+const userSchema = z.object({
+  userId: z.string(),
+  proofKey: z.unknown(),
+  domain: z.string(),
+  name: z.string(),
+})
+
+export type TokenRecord = z.infer<typeof tokenSchema>
+export type SessionRecord = z.infer<typeof sessionSchema>
+export type AccountRecord = z.infer<typeof accountSchema>
+
+/** Which Session: one User at one Company (its issuer), one of the User's accounts there, and a name. */
+export interface SessionPlace {
+  readonly userKey: string
+  readonly issuer: string
+  readonly account: string
+  readonly session: string
+}
+
+const emptySession: SessionRecord = { sessionId: null, signedIn: false, tokens: [] }
+
+function sessionKey(place: SessionPlace): string {
+  return storeKey('session', place.userKey, place.issuer, place.account, place.session)
+}
+
+function accountKey(place: SessionPlace): string {
+  return storeKey('account', place.userKey, place.issuer, place.account)
+}
+
+function read<T>(schema: z.ZodType<T>, value: StoredValue | undefined): T | undefined {
+  const parsed = schema.safeParse(value)
+  return parsed.success ? parsed.data : undefined
+}
+
+/** Reads and writes the records of one Session's place. */
+export interface Records {
+  readonly session: () => Promise<SessionRecord>
+  readonly saveSession: (change: (before: SessionRecord) => SessionRecord) => Promise<SessionRecord>
+  readonly account: () => Promise<AccountRecord | undefined>
+  /** Replaces the Account Token, if it is still the one that `was` says (undefined: whatever is there). */
+  readonly saveAccount: (next: AccountRecord | undefined, was?: string) => Promise<void>
+  /** 4.9: every Session of the account forgets its tokens and goes on signed out. */
+  readonly signOutSessions: () => Promise<void>
+}
+
+export function recordsOf({ store }: AgentContext, place: SessionPlace): Records {
+  return {
+    session: async () => read(sessionSchema, await store.get(sessionKey(place))) ?? emptySession,
+    saveSession: async (change) => {
+      const saved = await store.update(sessionKey(place), (before) =>
+        change(read(sessionSchema, before) ?? emptySession),
+      )
+      return read(sessionSchema, saved) ?? emptySession
+    },
+    account: async () => read(accountSchema, await store.get(accountKey(place))),
+    saveAccount: async (next, was) => {
+      await store.update(accountKey(place), (before) => {
+        const held = read(accountSchema, before)
+        return was !== undefined && held?.token !== was ? before : next
+      })
+    },
+    signOutSessions: async () => {
+      const prefix = `${storeKey('session', place.userKey, place.issuer, place.account)}/`
+      for (const key of await store.keys(prefix)) {
+        await store.update(key, (before) => {
+          const session = read(sessionSchema, before)
+          return session && { ...session, signedIn: false, tokens: [] }
+        })
+      }
+    },
+  }
+}
+
+/** One User at one Company. */
+export interface UserAtCompany {
+  /** 4.2: random, one per User and issuer, derived from nothing. */
+  readonly userId: string
+  /** 4.3: the key pair of this User at this Company. Never one of the published keys. */
+  readonly proofKeys: ProofKeys
+}
+
+/** Finds the User's ID and key at a Company, or makes them, once: two processes that both try end with the same. */
+export async function userAtCompany(
+  context: AgentContext,
+  userKey: string,
+  company: { readonly issuer: string; readonly domain: string; readonly name: string },
+): Promise<UserAtCompany> {
+  const key = storeKey('user', userKey, company.issuer)
+  let record = read(userSchema, await context.store.get(key))
+  if (!record) {
+    const made = { userId: makeId('usr', context.random), proofKey: { ...(await generateKey()) } }
+    const saved = await context.store.update(key, (before) =>
+      before === undefined ? { ...made, domain: company.domain, name: company.name } : before,
+    )
+    record = read(userSchema, saved)
+  }
+  if (!record) throw new AgentError('misconfigured', 'The store holds a record of this User that can’t be read.')
+  const proofKey: PrivateKeyJson = readPrivateKey(record.proofKey)
+  return { userId: record.userId, proofKeys: await proofKeys(proofKey) }
+}
+
+/** What is known of a User's Companies, for `poppy status`: no secret in it. */
+export interface KnownCompany {
+  readonly issuer: string
+  readonly domain: string
+  readonly name: string
+  readonly accounts: readonly {
+    readonly account: string
+    readonly scopes: readonly string[]
+    readonly expiresAt: number | null
+  }[]
+}
+
+/** The Companies that a User has been at. */
+export async function knownCompanies({ store }: AgentContext, userKey: string): Promise<readonly KnownCompany[]> {
+  const known: KnownCompany[] = []
+  for (const key of await store.keys(`${storeKey('user', userKey)}/`)) {
+    const issuer = decodeURIComponent(key.split('/')[2] ?? '')
+    const record = read(userSchema, await store.get(key))
+    if (!record) continue
+    const accounts = []
+    for (const accountOf of await store.keys(`${storeKey('account', userKey, issuer)}/`)) {
+      const account = read(accountSchema, await store.get(accountOf))
+      const label = decodeURIComponent(accountOf.split('/')[3] ?? '')
+      if (account) accounts.push({ account: label, scopes: account.scopes, expiresAt: account.expiresAt })
+    }
+    known.push({ issuer, domain: record.domain, name: record.name, accounts })
+  }
+  return known
+}

@@ -1,0 +1,214 @@
+import {
+  base64url,
+  clientAssertionType,
+  errorResponseSchema,
+  findChallenge,
+  makeClientAssertion,
+  makeProof,
+  type OAuthMetadata,
+  parseChallenges,
+  type TokenResponse,
+  tokenResponseSchema,
+} from '@poppyseed/protocol'
+import type { AgentContext } from '../context.ts'
+import { AgentError } from '../errors.ts'
+import type { ProofKeys } from '../identity/keys.ts'
+import { isRedirect, readText, send } from '../net/exchange.ts'
+import { cleanText, withoutSecrets } from '../net/text.ts'
+
+/** Requests to the token and revocation endpoints (4.2, 4.8, 4.9): client assertion, proof, nonce, rate limit. */
+
+const maxBytes = 64 * 1024
+const seconds = 20
+
+/** An OAuth error of the endpoint, as the Company sent it. */
+export interface OAuthFailure {
+  readonly error: string
+  readonly status: number
+  /** Cleaned and cut, with whatever was sent taken out of it. */
+  readonly description: string | undefined
+}
+
+export type TokenAnswer =
+  | { readonly response: TokenResponse; readonly failure?: undefined }
+  | { readonly failure: OAuthFailure; readonly response?: undefined }
+
+/** What one token request is made of. `parameters` is called for each attempt: an assertion's `jti` is spent by the first. */
+export interface TokenRequest {
+  readonly parameters: () => Promise<Readonly<Record<string, string>>>
+  /** With them a DPoP token is asked for; without them a Bearer token for one MCP server (4.3). */
+  readonly proofKeys: ProofKeys | undefined
+}
+
+/**
+ * Asks the token endpoint.
+ * @returns the tokens, or the OAuth error for the caller to act on
+ * @throws AgentError when the endpoint can't be reached, limits us, or answers what can't be used
+ */
+export async function requestToken(
+  context: AgentContext,
+  server: OAuthMetadata,
+  request: TokenRequest,
+): Promise<TokenAnswer> {
+  const { text, status, failure } = await post(context, server.token_endpoint, server.token_endpoint, request)
+  if (failure) return { failure }
+  const parsed = tokenResponseSchema.safeParse(parseJson(text))
+  if (status !== 200 || !parsed.success) {
+    throw new AgentError(
+      'bad_answer',
+      `The token endpoint of ${new URL(server.issuer).host} gave an answer that can't be used.`,
+      { status },
+    )
+  }
+  return { response: parsed.data }
+}
+
+/**
+ * Revokes an Account Token (4.9). Companies differ in which `aud` they take here: most the token endpoint, some the
+ * revocation endpoint, so the other one is tried once.
+ * @throws AgentError
+ */
+export async function revokeToken(context: AgentContext, server: OAuthMetadata, token: string): Promise<void> {
+  const parameters = async () => ({ token, token_type_hint: 'refresh_token' })
+  let failure: OAuthFailure | undefined
+  for (const audience of new Set([server.token_endpoint, server.revocation_endpoint])) {
+    const answer = await post(context, server.revocation_endpoint, audience, { parameters, proofKeys: undefined })
+    failure = answer.failure
+    if (!failure) return
+    if (failure.error !== 'invalid_client') break
+  }
+  throw new AgentError(
+    'revocation_failed',
+    `The Company did not confirm the sign-out (${failure?.error ?? 'no reason'}).`,
+    {
+      companyCode: failure?.error,
+      status: failure?.status,
+    },
+  )
+}
+
+async function post(
+  context: AgentContext,
+  url: string,
+  audience: string,
+  request: TokenRequest,
+): Promise<{ readonly text: string; readonly status: number; readonly failure?: OAuthFailure }> {
+  // 4.3: one retry with the nonce, never more, and none without a nonce to use
+  for (let mayRetry = request.proofKeys !== undefined; ; mayRetry = false) {
+    let sent: readonly string[] = []
+    const response = await context.patience({ method: 'POST', url }, async () => {
+      const form = await withClientAssertion(context, audience, await request.parameters())
+      sent = Object.values(form)
+      const headers: Record<string, string> = {
+        'content-type': 'application/x-www-form-urlencoded',
+        accept: 'application/json',
+      }
+      if (request.proofKeys) headers.dpop = await tokenProof(context, url, request.proofKeys)
+      const answer = await send(
+        context.fetch,
+        url,
+        { method: 'POST', headers, body: new URLSearchParams(form).toString() },
+        { seconds },
+      )
+      context.nonces.remember(url, answer)
+      return answer
+    })
+    if (isRedirect(response)) {
+      await response.body?.cancel()
+      throw new AgentError('bad_answer', `${new URL(url).host} redirects a token request, so it was not followed.`)
+    }
+    const text = await readText(response, maxBytes)
+    if (response.ok) return { text, status: response.status }
+    const failure = readFailure(response, text, sent)
+    if (failure.error !== 'use_dpop_nonce') return { text, status: response.status, failure }
+    if (!mayRetry || response.headers.get('dpop-nonce') === null) {
+      throw new AgentError('proof_refused', nonceTrouble(url, mayRetry), {
+        companyCode: 'use_dpop_nonce',
+        status: response.status,
+      })
+    }
+  }
+}
+
+/** What to say of a Company that goes on asking for nonces, or asks for one without giving it. */
+export function nonceTrouble(url: string, isFirst: boolean): string {
+  const { host } = new URL(url)
+  return isFirst
+    ? `${host} asks for a nonce in the proof but gave none.`
+    : `${host} asked for another nonce after it got the one that it gave.`
+}
+
+function withClientAssertion(
+  context: AgentContext,
+  audience: string,
+  parameters: Readonly<Record<string, string>>,
+): Promise<Record<string, string>> {
+  const { identity, now, random } = context
+  return identity.signingKey().then(async (key) => ({
+    ...parameters,
+    client_id: identity.clientId,
+    client_assertion_type: clientAssertionType,
+    client_assertion: await makeClientAssertion(key, {
+      clientId: identity.clientId,
+      audience,
+      now: now() / 1000,
+      id: base64url(random(16)),
+    }),
+  }))
+}
+
+function tokenProof(context: AgentContext, url: string, keys: ProofKeys): Promise<string> {
+  const nonce = context.nonces.get(url)
+  return makeProof(keys, {
+    method: 'POST',
+    url,
+    now: context.now() / 1000,
+    id: base64url(context.random(16)),
+    ...(nonce === undefined ? {} : { nonce }),
+  })
+}
+
+function readFailure(response: Response, text: string, sent: readonly string[]): OAuthFailure {
+  const body = errorResponseSchema.safeParse(parseJson(text))
+  const challenge = findChallenge(parseChallenges(response.headers.get('www-authenticate') ?? ''), 'DPoP')
+  const error = (body.success ? body.data.error : undefined) ?? challenge?.parameters.error
+  if (error === undefined) {
+    throw new AgentError(
+      response.status >= 500 ? 'company_error' : 'bad_answer',
+      `The Company answered HTTP ${response.status} to a token request, without a reason.`,
+      { status: response.status },
+    )
+  }
+  const description = body.success ? body.data.error_description : undefined
+  return {
+    error: cleanText(withoutSecrets(error, sent), 80),
+    status: response.status,
+    description: description === undefined ? undefined : cleanText(withoutSecrets(description, sent)),
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // Whoever asks checks the shape, and undefined has none.
+    return undefined
+  }
+}
+
+/** The error for a refusal that nothing can be done about here. */
+export function refusal(company: string, failure: OAuthFailure): AgentError {
+  const details = { companyCode: failure.error, status: failure.status }
+  const why = failure.description === undefined ? failure.error : `${failure.error}: ${failure.description}`
+  switch (failure.error) {
+    case 'invalid_client':
+    case 'unauthorized_client':
+      return new AgentError('client_refused', `${company} does not accept this Personal Agent (${why}).`, details)
+    case 'invalid_dpop_proof':
+      return new AgentError('proof_refused', `${company} did not accept the proof (${why}).`, details)
+    default:
+      return failure.status >= 500
+        ? new AgentError('company_error', `${company} could not answer the token request (${why}).`, details)
+        : new AgentError('request_refused', `${company} refused the token request (${why}).`, details)
+  }
+}

@@ -1,0 +1,311 @@
+import {
+  base64url,
+  grantTypes,
+  makeSessionAssertion,
+  type OAuthMetadata,
+  parseScope,
+  type TokenResponse,
+  type VersionCodec,
+} from '@poppyseed/protocol'
+import type { AgentContext } from '../context.ts'
+import { AgentError } from '../errors.ts'
+import { withoutSecrets } from '../net/text.ts'
+import { Secret } from '../secret.ts'
+import {
+  type AccountRecord,
+  type Records,
+  recordsOf,
+  type SessionPlace,
+  type SessionRecord,
+  type TokenRecord,
+  type UserAtCompany,
+} from './records.ts'
+import { refusal, requestToken, type TokenAnswer } from './token-endpoint.ts'
+
+/** Session Tokens: kept, renewed, and asked for in the way that the Session's state wants (4.2, 4.3, 4.8). */
+
+/** Which token: DPoP for everything but MCP, or Bearer for one MCP server; `resource` where the service has its own. */
+export interface TokenWanted {
+  readonly kind: 'dpop' | 'bearer'
+  readonly resource: string | undefined
+}
+
+/** A Session Token in hand. */
+export interface HeldToken {
+  readonly token: Secret
+  readonly scopes: readonly string[]
+  readonly signedIn: boolean
+}
+
+/** Where tokens are asked for, as discovery says now. */
+export interface TokenSource {
+  readonly server: OAuthMetadata
+  readonly codec: VersionCodec
+  readonly name: string
+}
+
+/** A Session's tokens. */
+export interface SessionTokens {
+  readonly place: SessionPlace
+  readonly records: Records
+  /**
+   * A token that can be used now; renewed first when it is old.
+   * @param stale a token that the Company refused: never given again
+   */
+  readonly get: (wanted: TokenWanted, stale?: Secret) => Promise<HeldToken>
+  /** 4.8: signs the Session in with the Account Token that is held, or says false when there is none. */
+  readonly useAccountToken: (wanted: TokenWanted, stale?: Secret) => Promise<boolean>
+  /** 4.5: exchanges a code; the Session is signed in and the Account Token kept. */
+  readonly exchangeCode: (
+    source: TokenSource,
+    code: { readonly code: string; readonly redirectUri: string; readonly verifier: string },
+  ) => Promise<{ readonly scopes: readonly string[]; readonly replaced: string | undefined }>
+  readonly user: () => Promise<UserAtCompany>
+  /** Takes the Session's own tokens out of a text: what a Company echoes must not carry them on. */
+  readonly redact: (text: string) => Promise<string>
+  readonly alone: <T>(work: () => Promise<T>) => Promise<T>
+}
+
+export function createSessionTokens(
+  context: AgentContext,
+  place: SessionPlace,
+  findSource: () => Promise<TokenSource>,
+  user: () => Promise<UserAtCompany>,
+): SessionTokens {
+  const records = recordsOf(context, place)
+  // One at a time per User and Company: an Account Token that rotates must not be used twice at once.
+  const alone = <T>(work: () => Promise<T>) => context.alone(JSON.stringify([place.userKey, place.issuer]), work)
+  const fresh = (session: SessionRecord, wanted: TokenWanted, stale?: Secret) => {
+    const held = session.tokens.find((token) => isFor(token, wanted))
+    if (!held || held.token === stale?.reveal()) return undefined
+    // Renewed a little early, so that it doesn't expire on the way.
+    const margin = Math.min(30_000, held.lifetime / 10)
+    if (context.now() >= held.expiresAt - margin) return undefined
+    return { token: new Secret(held.token), scopes: held.scopes, signedIn: session.signedIn }
+  }
+
+  /** Asks for a token until there is one; each turn takes away one reason for the next. */
+  const obtain = async (wanted: TokenWanted, signIn: boolean): Promise<HeldToken> => {
+    const source = await findSource()
+    const session = await records.session()
+    let { sessionId } = session
+    let account = await heldAccount()
+    let useAccount = account !== undefined && (sessionId === null || session.signedIn || signIn)
+    for (let turn = 0; turn < 5; turn++) {
+      const answer =
+        useAccount && account
+          ? await refresh(source, account, sessionId, wanted)
+          : await startOrRenew(source, sessionId, wanted)
+      if (answer.response) return keep(answer.response, wanted, source, account)
+      const { error } = answer.failure
+      if (sessionId !== null && (error === 'invalid_session' || error === 'account_mismatch')) {
+        // 4.2, 4.4: the Session has ended or belongs to another account: a new one
+        sessionId = null
+      } else if (error === 'invalid_grant' && useAccount && account) {
+        const used = account.token
+        account = await heldAccount()
+        if (account === undefined || account.token === used) {
+          // 4.8: the Account Token has ended, and the Session goes on signed out
+          await records.saveAccount(undefined, used)
+          account = undefined
+          useAccount = false
+        }
+      } else if (error === 'invalid_grant' && account && !useAccount && sessionId !== null) {
+        // Some Companies renew a signed-in Session by the Account Token alone.
+        useAccount = true
+      } else {
+        throw refusal(source.name, answer.failure)
+      }
+    }
+    throw new AgentError('request_refused', `${source.name} gave no Session Token.`)
+  }
+
+  const heldAccount = async (): Promise<AccountRecord | undefined> => {
+    const account = await records.account()
+    if (account && account.expiresAt !== null && context.now() >= account.expiresAt) {
+      await records.saveAccount(undefined, account.token)
+      return undefined
+    }
+    return account
+  }
+
+  const startOrRenew = async (source: TokenSource, sessionId: string | null, wanted: TokenWanted) => {
+    const { userId, proofKeys } = await user()
+    return requestToken(context, source.server, {
+      proofKeys: wanted.kind === 'dpop' ? proofKeys : undefined,
+      parameters: async () =>
+        source.codec.sessionParameters({
+          assertion: await makeSessionAssertion(await context.identity.signingKey(), {
+            clientId: context.identity.clientId,
+            userId,
+            tokenEndpoint: source.server.token_endpoint,
+            now: context.now() / 1000,
+            id: base64url(context.random(16)),
+          }),
+          ...(sessionId === null ? {} : { sessionId }),
+          ...(wanted.resource === undefined ? {} : { resource: wanted.resource }),
+        }),
+    })
+  }
+
+  const refresh = async (
+    source: TokenSource,
+    account: AccountRecord,
+    sessionId: string | null,
+    wanted: TokenWanted,
+  ) => {
+    const { proofKeys } = await user()
+    return requestToken(context, source.server, {
+      proofKeys: wanted.kind === 'dpop' ? proofKeys : undefined,
+      // No scope: the Company knows what the person approved, which may be less than was once asked for.
+      parameters: async () => ({
+        grant_type: grantTypes.refreshToken,
+        refresh_token: account.token,
+        ...(sessionId === null ? {} : { session_id: sessionId }),
+        ...(wanted.resource === undefined ? {} : { resource: wanted.resource }),
+      }),
+    })
+  }
+
+  const keep = async (
+    response: TokenResponse,
+    wanted: TokenWanted,
+    source: TokenSource,
+    account: AccountRecord | undefined,
+  ): Promise<HeldToken> => {
+    const scopes = parseScope(response.scope) ?? []
+    if (account && response.signed_in) {
+      // 4.8: a new Account Token is used from now on. First of all: the old one may be dead already.
+      const token = response.refresh_token ?? account.token
+      const expiresAt = accountExpiry(response) ?? (response.refresh_token === undefined ? account.expiresAt : null)
+      await records.saveAccount({ token, scopes: [...scopes], expiresAt }, account.token)
+    }
+    checkTokenType(response, wanted, source.name)
+    const token: TokenRecord = {
+      kind: wanted.kind,
+      resource: wanted.resource ?? null,
+      token: response.access_token,
+      scopes: [...scopes],
+      expiresAt: context.now() + response.expires_in * 1000,
+      lifetime: response.expires_in * 1000,
+    }
+    await records.saveSession((before) => ({
+      sessionId: response.session_id,
+      signedIn: response.signed_in,
+      tokens: [
+        // 4.3: the new token is used from now on; tokens of another Session, or of another state of it, are not
+        ...(before.sessionId === response.session_id && before.signedIn === response.signed_in
+          ? before.tokens.filter((other) => !isFor(other, wanted))
+          : []),
+        token,
+      ],
+    }))
+    return { token: new Secret(token.token), scopes, signedIn: response.signed_in }
+  }
+
+  const accountExpiry = (response: TokenResponse): number | undefined =>
+    response.refresh_token_expires_in === undefined
+      ? undefined
+      : context.now() + response.refresh_token_expires_in * 1000
+
+  return {
+    place,
+    records,
+    user,
+    alone,
+    redact: async (text) => {
+      const [session, account] = [await records.session(), await records.account()]
+      return withoutSecrets(text, [...session.tokens.map(({ token }) => token), ...(account ? [account.token] : [])])
+    },
+    get: async (wanted, stale) => {
+      const held = fresh(await records.session(), wanted, stale)
+      if (held) return held
+      return alone(async () => fresh(await records.session(), wanted, stale) ?? obtain(wanted, false))
+    },
+    useAccountToken: (wanted, stale) =>
+      alone(async () => {
+        if (!(await heldAccount())) return false
+        const session = await records.session()
+        // Another call of this Session may have done it while this one waited.
+        if (session.signedIn && fresh(session, wanted, stale)) return true
+        return (await obtain(wanted, true)).signedIn
+      }),
+    exchangeCode: (source, { code, redirectUri, verifier }) =>
+      alone(async () => {
+        const { proofKeys } = await user()
+        const before = await records.account()
+        const exchange = (sessionId: string): Promise<TokenAnswer> =>
+          requestToken(context, source.server, {
+            proofKeys,
+            parameters: async () => ({
+              grant_type: grantTypes.authorizationCode,
+              code,
+              redirect_uri: redirectUri,
+              code_verifier: verifier,
+              session_id: sessionId,
+            }),
+          })
+        let answer = await exchange(await sessionIdOf(await records.session()))
+        if (answer.failure?.error === 'invalid_session' || answer.failure?.error === 'account_mismatch') {
+          // 4.4: the Session has ended, or it was signed in to another account: a new one takes the sign-in
+          await records.saveSession(() => ({ sessionId: null, signedIn: false, tokens: [] }))
+          answer = await exchange(await sessionIdOf(await records.session()))
+        }
+        if (answer.failure) {
+          throw new AgentError(
+            'sign_in_failed',
+            `${source.name} did not complete the sign-in (${answer.failure.error}).`,
+            {
+              companyCode: answer.failure.error,
+              status: answer.failure.status,
+            },
+          )
+        }
+        const { response } = answer
+        const wanted: TokenWanted = { kind: 'dpop', resource: undefined }
+        checkTokenType(response, wanted, source.name)
+        if (response.refresh_token === undefined || !response.signed_in) {
+          throw new AgentError('bad_answer', `${source.name} completed the sign-in without signing the Session in.`)
+        }
+        const scopes = parseScope(response.scope) ?? []
+        await records.saveAccount({
+          token: response.refresh_token,
+          scopes: [...scopes],
+          expiresAt: accountExpiry(response) ?? null,
+        })
+        // Tokens from before the sign-in stay signed out (4.4), so none of them is kept.
+        await records.saveSession(() => ({ sessionId: response.session_id, signedIn: true, tokens: [] }))
+        await keep(response, wanted, source, undefined)
+        return { scopes, replaced: before?.token === response.refresh_token ? undefined : before?.token }
+      }),
+  }
+
+  /** A code is exchanged for a Session that exists (4.5). Called while this place is held alone. */
+  async function sessionIdOf(session: SessionRecord): Promise<string> {
+    if (session.sessionId !== null) return session.sessionId
+    const source = await findSource()
+    const wanted: TokenWanted = { kind: 'dpop', resource: undefined }
+    const answer = await startOrRenew(source, null, wanted)
+    if (answer.failure) throw refusal(source.name, answer.failure)
+    await keep(answer.response, wanted, source, undefined)
+    return answer.response.session_id
+  }
+}
+
+function isFor(token: TokenRecord, wanted: TokenWanted): boolean {
+  return token.kind === wanted.kind && token.resource === (wanted.resource ?? null)
+}
+
+/**
+ * 4.2, 4.3: `DPoP` in any letter case after a proof, `Bearer` without one. Anything else is a token that would travel
+ * unprotected, so it is never sent.
+ */
+function checkTokenType(response: TokenResponse, wanted: TokenWanted, company: string): void {
+  if (response.token_type.toLowerCase() === wanted.kind) return
+  throw new AgentError(
+    'bad_answer',
+    wanted.kind === 'dpop'
+      ? `${company} answered a proof with a token that is not bound to it, so the token was not used.`
+      : `${company} did not give a Bearer token for its MCP server.`,
+  )
+}

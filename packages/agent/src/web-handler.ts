@@ -1,0 +1,113 @@
+import { AgentError } from './errors.ts'
+import type { Identity } from './identity/identity.ts'
+import type { SignInResult } from './sessions/sign-in.ts'
+
+/** What a Personal Agent serves (4.1): its metadata document, its key set, and the callback of Direct Sign-In (4.5). */
+
+export type WebHandler = (request: Request) => Promise<Response>
+
+/**
+ * Makes the handler. Requests are told apart by path alone, so it works behind a proxy.
+ * @param complete finishes the sign-in of a callback URL
+ */
+export function createWebHandler(
+  identity: Identity,
+  complete: (callbackUrl: string) => Promise<SignInResult>,
+): WebHandler {
+  const paths = {
+    document: new URL(identity.clientId).pathname,
+    keySet: new URL(identity.jwksUri).pathname,
+    callback: new URL(identity.redirectUri).pathname,
+  }
+  return async (request) => {
+    const { pathname, search } = new URL(request.url)
+    const known = Object.values(paths).includes(pathname)
+    if (known && request.method !== 'GET' && request.method !== 'HEAD') {
+      return new Response('Only GET is allowed here.\n', { status: 405, headers: { allow: 'GET, HEAD' } })
+    }
+    switch (pathname) {
+      case paths.document:
+        return json(identity.metadata)
+      case paths.keySet:
+        return json(identity.keySet)
+      case paths.callback:
+        return callback(() => complete(identity.redirectUri + search), request.method)
+      default:
+        return new Response('There is nothing here.\n', { status: 404, headers: { 'content-type': 'text/plain' } })
+    }
+  }
+}
+
+function json(value: unknown): Response {
+  return new Response(JSON.stringify(value), {
+    headers: {
+      'content-type': 'application/json',
+      'cache-control': 'public, max-age=300',
+      'access-control-allow-origin': '*',
+      'x-content-type-options': 'nosniff',
+    },
+  })
+}
+
+async function callback(complete: () => Promise<SignInResult>, method: string): Promise<Response> {
+  // A link preview that asks for the head must not spend the code.
+  if (method === 'HEAD') return page(200, 'Sign-in', [])
+  try {
+    const { granted, missing } = await complete()
+    return page(200, 'You are signed in', [
+      missing.length > 0 ? `Your agent was given: ${granted.join(', ') || 'nothing'}.` : '',
+      'You can close this window.',
+    ])
+  } catch (error) {
+    // The boundary towards the browser: what went wrong in words, and nothing of an error that we don't know.
+    const known = error instanceof AgentError ? error : undefined
+    const declined = known?.code === 'sign_in_declined'
+    return page(known ? 400 : 500, declined ? 'You declined' : 'The sign-in did not work', [
+      known?.message ?? 'Something went wrong on the side of your agent.',
+      declined
+        ? 'You can close this window.'
+        : 'Nothing was changed. You can close this window and try again from your agent.',
+    ])
+  }
+}
+
+function page(status: number, title: string, lines: readonly string[]): Response {
+  const paragraphs = lines.filter(Boolean).map((line) => `<p>${escapeHtml(line)}</p>`)
+  const html = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(title)}</title>
+<style>
+:root { color-scheme: light dark; font: 100%/1.5 system-ui, sans-serif }
+body { max-width: 32rem; margin: 15vh auto 0; padding: 0 1.5rem }
+h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 .75rem }
+p { margin: 0 0 .5rem; overflow-wrap: anywhere }
+</style>
+</head>
+<body>
+<main>
+<h1>${escapeHtml(title)}</h1>
+${paragraphs.join('\n')}
+</main>
+</body>
+</html>
+`
+  return new Response(html, {
+    status: status,
+    headers: {
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'no-store',
+      // The address holds a code: it goes to nobody.
+      'referrer-policy': 'no-referrer',
+      'content-security-policy':
+        "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
+      'x-content-type-options': 'nosniff',
+    },
+  })
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+}
