@@ -31,6 +31,12 @@ export interface WireAgentOptions {
   readonly send: (request: Request) => Promise<Response>
 }
 
+/** What a form post has beside its parameters; a null proof sends none. */
+export interface PostExtra {
+  readonly proof?: string | null
+  readonly headers?: Record<string, string>
+}
+
 export type WireAgent = Awaited<ReturnType<typeof makeWireAgent>>
 
 const without = (value: Record<string, unknown>) => JSON.parse(JSON.stringify(value)) as Record<string, unknown>
@@ -92,11 +98,7 @@ export async function makeWireAgent(options: WireAgentOptions) {
         dpop.privateKey,
       ),
     /** Posts a form; a null proof sends none, a null parameter leaves one out. */
-    async post(
-      url: string,
-      parameters: Record<string, string | null>,
-      extra: { readonly proof?: string | null; readonly headers?: Record<string, string> } = {},
-    ): Promise<Response> {
+    async post(url: string, parameters: Record<string, string | null>, extra: PostExtra = {}): Promise<Response> {
       const body = new URLSearchParams({
         client_id: clientId,
         client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
@@ -112,9 +114,9 @@ export async function makeWireAgent(options: WireAgentOptions) {
         }),
       )
     },
-    token: (parameters: Record<string, string | null>, extra: Parameters<typeof agent.post>[2] = {}) =>
+    token: (parameters: Record<string, string | null>, extra: PostExtra = {}) =>
       agent.post(tokenUrl, parameters, extra),
-    async startSession(parameters: Record<string, string | null> = {}, extra: Parameters<typeof agent.post>[2] = {}) {
+    async startSession(parameters: Record<string, string | null> = {}, extra: PostExtra = {}) {
       return agent.token(
         {
           grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
