@@ -38,7 +38,7 @@ const document = writeOpenApi({
   info: { title: 'Hotel Miramar', version: '1.0.0' },
   origin: 'https://miramar.example',
   tools,
-  scopes: { 'poppy:write': 'Change your bookings', loyalty: 'See your points' },
+  scopeTexts: { 'poppy:write': 'Change your bookings', loyalty: 'See your points' },
 })
 
 describe('the OpenAPI document', () => {

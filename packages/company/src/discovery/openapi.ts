@@ -11,7 +11,7 @@ export interface OpenApiOptions {
   readonly origin: string
   readonly tools: readonly Tool[]
   /** What each scope means, in the company's words. */
-  readonly scopes: Readonly<Record<string, string>>
+  readonly scopeTexts: Readonly<Record<string, string>>
   /** The path before a tool's name; `/poppy/tools` when left out. */
   readonly basePath?: string
 }
@@ -21,9 +21,9 @@ export type OpenApiDocument = Readonly<Record<string, unknown>>
 
 /** Writes the document: one `POST` for each tool, its schemas, its errors, and the scopes that it needs (6). */
 export function writeOpenApi(options: OpenApiOptions): OpenApiDocument {
-  const { info, origin, tools, scopes, basePath = '/poppy/tools' } = options
+  const { info, origin, tools, scopeTexts, basePath = '/poppy/tools' } = options
   const schemas: Record<string, JsonSchema> = { Error: errorSchema }
-  const paths = tools.map((tool) => [`${basePath}/${tool.name}`, { post: writeOperation(tool, scopes, schemas) }])
+  const paths = tools.map((tool) => [`${basePath}/${tool.name}`, { post: writeOperation(tool, scopeTexts, schemas) }])
   return {
     openapi: '3.1.0',
     info,
@@ -35,7 +35,7 @@ export function writeOpenApi(options: OpenApiOptions): OpenApiDocument {
 
 function writeOperation(
   tool: Tool,
-  scopes: Readonly<Record<string, string>>,
+  scopeTexts: Readonly<Record<string, string>>,
   schemas: Record<string, JsonSchema>,
 ): object {
   const { required } = tool.input.json
@@ -44,7 +44,7 @@ function writeOperation(
   return {
     operationId: tool.name,
     summary: tool.title ?? tool.name,
-    description: `${tool.description}\n\n${needs(tool, scopes)}`,
+    description: `${tool.description}\n\n${needs(tool, scopeTexts)}`,
     security: [{ DPoP: tool.scopes }],
     requestBody: {
       required: Array.isArray(required) && required.length > 0,
@@ -60,10 +60,10 @@ function writeOperation(
 }
 
 /** The scopes in words too: a model reads descriptions, not security requirements. */
-function needs(tool: Tool, scopes: Readonly<Record<string, string>>): string {
+function needs(tool: Tool, scopeTexts: Readonly<Record<string, string>>): string {
   // 6: every call carries a Session Token, signed in or not.
   if (tool.scopes.length === 0) return 'Needs a Session Token, but no sign-in.'
-  const words = tool.scopes.flatMap((scope) => (Object.hasOwn(scopes, scope) ? [`“${scopes[scope]}”`] : []))
+  const words = tool.scopes.flatMap((scope) => (Object.hasOwn(scopeTexts, scope) ? [`“${scopeTexts[scope]}”`] : []))
   const meaning = words.length === 0 ? '' : ` (${words.join(', ')})`
   return `Needs a signed-in Session Token with the scope ${formatScope(tool.scopes)}${meaning}.`
 }

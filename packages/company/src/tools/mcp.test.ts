@@ -1,7 +1,8 @@
 import { type CallToolResult, Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { errorRow, formatChallenge, PoppyError, parseChallenges } from '@poppyseed/protocol'
+import { parseChallenges } from '@poppyseed/protocol'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
+import { errorResponse } from '../http/respond.ts'
 import type { Principal } from '../sessions/principal.ts'
 import { createMcpEndpoint } from './mcp.ts'
 import { createToolRegistry } from './registry.ts'
@@ -70,21 +71,8 @@ function company(...more: Parameters<typeof createToolRegistry>[0]) {
 
 /** What the Company's boundary makes of an error at MCP. */
 async function answered(response: Promise<Response>): Promise<Response> {
-  try {
-    return await response
-  } catch (error) {
-    if (!(error instanceof PoppyError)) throw error
-    const { status, ...row } = errorRow(error.code)
-    const challenge = formatChallenge('Bearer', {
-      error: error.code,
-      scope: error.scope,
-      resource_metadata: resourceMetadataUrl,
-    })
-    return Response.json(error.body(), {
-      status,
-      headers: 'challenge' in row && row.challenge ? { 'www-authenticate': challenge } : {},
-    })
-  }
+  const style = { scheme: 'Bearer', resourceMetadata: resourceMetadataUrl } as const
+  return await response.catch((error) => errorResponse(error, style, company().log, (length) => new Uint8Array(length)))
 }
 
 const revisions = [

@@ -1,5 +1,6 @@
 import type { CallToolResult, ListToolsResult, McpHttpHandler, Server } from '@modelcontextprotocol/server'
 import { formatChallenge, isJsonObject, JsonError, PoppyError, parseStrictJson } from '@poppyseed/protocol'
+import { readBody } from '../http/body.ts'
 import type { Principal } from '../sessions/principal.ts'
 import type { Logger } from '../store/database.ts'
 import { describeTool } from './mcp-tool.ts'
@@ -96,7 +97,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       if (request.method !== 'POST' || !sdk.isJsonContentType(request.headers.get('content-type'))) {
         return handler.fetch(request, { authInfo })
       }
-      const message = parseMessage(await readText(request, options.maxBodyBytes ?? 1_048_576))
+      const message = parseMessage(await readBody(request, options.maxBodyBytes ?? 1_048_576))
       if (message instanceof Response) return message
       authorizeCall(registry, message, principal)
       return handler.fetch(request, { authInfo, parsedBody: message })
@@ -151,17 +152,4 @@ function parseMessage(text: string): unknown {
 
 function jsonRpcError(code: number, message: string): Response {
   return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status: 400 })
-}
-
-async function readText(request: Request, limit: number): Promise<string> {
-  const decoder = new TextDecoder('utf-8')
-  let size = 0
-  let text = ''
-  for await (const chunk of request.body ?? []) {
-    size += chunk.byteLength
-    if (size > limit)
-      throw new PoppyError('request_too_large', { description: `The body may have at most ${limit} bytes.` })
-    text += decoder.decode(chunk, { stream: true })
-  }
-  return text + decoder.decode()
 }
