@@ -1,5 +1,4 @@
 /** `poppyseed/node`: what a deployment on Node may want to set itself. */
-export type { Lookup } from './net/connector.ts'
 export {
   createDocumentFetcher,
   type DocumentFetcher,
@@ -8,3 +7,4 @@ export {
   type FetchedDocument,
 } from './net/fetch-document.ts'
 export { FetchRefused } from './net/fetch-refused.ts'
+export { createDnsLookup, type Lookup } from './net/resolve.ts'

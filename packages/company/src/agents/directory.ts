@@ -10,8 +10,9 @@ import {
   type UnverifiedJwt,
 } from '@poppyseed/protocol'
 import type { FetchDocument } from '../net/fetch-document.ts'
-import { type AgentLog, type CacheLimits, createDocumentCache, type FetchGate, faultOf } from './document-cache.ts'
-import { findCandidates, type KeySet, readKeySet } from './key-set.ts'
+import { type AgentLog, type CacheLimits, createDocumentCache, faultOf } from './document-cache.ts'
+import { createFetchGate } from './fetch-gate.ts'
+import { findCandidates, importOnce, type KeySet, readKeySet } from './key-set.ts'
 
 /** 4.1: who is calling. Finds a Personal Agent by its `client_id`: its document, its keys, and whether it may come in. */
 
@@ -54,6 +55,8 @@ export interface AgentDirectoryOptions {
 export interface AgentLimits extends CacheLimits {
   /** Fetches at one time. */
   readonly maxFetches: number
+  /** The same, for one host. */
+  readonly maxFetchesPerHost: number
 }
 
 const defaultLimits: AgentLimits = {
@@ -65,15 +68,17 @@ const defaultLimits: AgentLimits = {
   coolDown: 30_000,
   maxEntries: 1000,
   maxFetches: 64,
+  maxFetchesPerHost: 8,
 }
 
 /** Makes a directory. Lists are asked at every `find`, so a block bites on the next request. */
 export function createAgentDirectory(options: AgentDirectoryOptions): AgentDirectory {
-  const { fetchDocument, now, allowHttp = false, importKey, log } = options
+  const { fetchDocument, now, allowHttp = false, log } = options
+  const importKey = importOnce(options.importKey)
   const isAllowed = options.allow === undefined ? () => true : readList(options.allow)
   const isBlocked = options.block === undefined ? () => false : readList(options.block)
   const limits: AgentLimits = { ...defaultLimits, ...options.limits }
-  const gate: FetchGate = { running: 0, max: limits.maxFetches }
+  const gate = createFetchGate(limits.maxFetches, limits.maxFetchesPerHost)
   const cached = { fetchDocument, now, limits, gate, log }
   const documents = createDocumentCache<ClientMetadata>({
     ...cached,

@@ -1,6 +1,7 @@
 import { DocumentError, PoppyError } from '@poppyseed/protocol'
 import type { FetchDocument } from '../net/fetch-document.ts'
 import { FetchRefused } from '../net/fetch-refused.ts'
+import type { FetchGate } from './fetch-gate.ts'
 import { type FreshnessBounds, readFreshness } from './freshness.ts'
 import { createRecent } from './recent.ts'
 
@@ -21,12 +22,6 @@ export interface CacheLimits extends FreshnessBounds {
 /** The part of a logger that this needs. */
 export interface AgentLog {
   readonly warn: (details: Readonly<Record<string, unknown>>, message: string) => void
-}
-
-/** Counts the fetches that run, over several caches. */
-export interface FetchGate {
-  running: number
-  readonly max: number
 }
 
 /** A document as the cache has it. */
@@ -76,10 +71,7 @@ export function createDocumentCache<T>(parts: CacheParts<T>): DocumentCache<T> {
   }
 
   async function fetchAndKeep(url: string): Promise<T> {
-    if (gate.running >= gate.max) {
-      throw new PoppyError('temporarily_unavailable', { retryAfter: 5, reason: 'too many documents are being fetched' })
-    }
-    gate.running += 1
+    const leave = gate.enter(new URL(url).host)
     try {
       const { document, headers } = await parts.fetchDocument(url).catch((error: unknown) => {
         // A deployment's own fetcher may throw what it likes: not fetched is not fetched.
@@ -91,17 +83,15 @@ export function createDocumentCache<T>(parts: CacheParts<T>): DocumentCache<T> {
       failures.delete(url)
       return value
     } catch (error) {
+      const reason = faultOf(error)
       failures.set(url, { error, until: now() + limits.failureFor })
       const copy = copies.get(url)
-      log.warn(
-        { url, reason: faultOf(error), hasOlderCopy: copy !== undefined },
-        'a document of a Personal Agent was not had',
-      )
+      log.warn({ url, reason, hasOlderCopy: copy !== undefined }, 'a document of a Personal Agent was not had')
       // A document that is there but says something wrong is the agent's word: the copy gets no time beyond its own.
       if (copy && error instanceof DocumentError) copies.set(url, { ...copy, usableUntil: copy.freshUntil })
       throw error
     } finally {
-      gate.running -= 1
+      leave()
     }
   }
 

@@ -1,4 +1,10 @@
-import { DocumentError, isJsonObject, type SignatureAlgorithm } from '@poppyseed/protocol'
+import {
+  DocumentError,
+  isJsonObject,
+  type KeyImporter,
+  type PublicKey,
+  type SignatureAlgorithm,
+} from '@poppyseed/protocol'
 import type { JWK } from 'jose'
 
 /** The keys that a Personal Agent publishes at its `jwks_uri` (4.1). */
@@ -27,9 +33,15 @@ export function readKeySet(document: unknown): KeySet {
     if (entry.kty === 'oct' || secretMembers.some((member) => Object.hasOwn(entry, member))) {
       throw invalid('a key in it is not public')
     }
-    if (entry.kty === 'EC' || entry.kty === 'RSA' || entry.kty === 'OKP') keys.push(entry as JWK)
+    if (isUsable(entry)) keys.push(entry as JWK)
   }
   return keys
+}
+
+function isUsable({ kty, e }: Record<string, unknown>): boolean {
+  // An exponent as long as the modulus makes each check of a signature hundreds of times dearer.
+  if (kty === 'RSA') return typeof e === 'string' && e.length <= 8
+  return kty === 'EC' || kty === 'OKP'
 }
 
 /**
@@ -48,6 +60,18 @@ const keyTypes: Readonly<Record<SignatureAlgorithm, string>> = {
   PS256: 'RSA',
   EdDSA: 'OKP',
   Ed25519: 'OKP',
+}
+
+/** Imports each key of a set once: importing costs as much as checking a signature. Forgotten with the set itself. */
+export function importOnce(importKey: KeyImporter): KeyImporter {
+  const imported = new WeakMap<JWK, Map<SignatureAlgorithm, Promise<PublicKey | null>>>()
+  return (jwk, algorithm) => {
+    const ofKey = imported.get(jwk) ?? new Map<SignatureAlgorithm, Promise<PublicKey | null>>()
+    imported.set(jwk, ofKey)
+    const key = ofKey.get(algorithm) ?? importKey(jwk, algorithm)
+    ofKey.set(algorithm, key)
+    return key
+  }
 }
 
 function invalid(message: string): DocumentError {

@@ -3,7 +3,7 @@ import { cleanAgentName } from './name.ts'
 
 const host = 'agent.example'
 
-describe('the name that an agent gives itself [K34]', () => {
+describe('the name that an agent gives itself', () => {
   it('is shown as it is when it is honest', () => {
     for (const name of ['Example Agent', 'Agente Ñandú', '小助手', 'مساعد', 'Zoë 2', 'C++ <b>Agent</b> & Co.']) {
       expect(cleanAgentName(name, host)).toBe(name)

@@ -1,14 +1,11 @@
-import { Resolver } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import { isLoopbackHost } from '@poppyseed/protocol'
 import { buildConnector } from 'undici'
 import { isLoopbackAddress } from './addresses.ts'
 import { FetchRefused } from './fetch-refused.ts'
+import type { Lookup } from './resolve.ts'
 
 /** Dials strangers' hosts: what is checked is what is dialled, so no later DNS answer can lead elsewhere. */
-
-/** Resolves a host name to addresses. */
-export type Lookup = (hostname: string, signal: AbortSignal) => Promise<readonly string[]>
 
 interface ConnectorOptions {
   readonly allowLoopback: boolean
@@ -30,7 +27,8 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
   async function resolve(hostname: string): Promise<readonly string[]> {
     // RFC 6761: these names are this machine, whatever a resolver says.
     const addresses = isOwnHost(hostname) ? ['127.0.0.1', '::1'] : await options.lookup(hostname, signal)
-    if (signal.aborted) throw new FetchRefused('timeout')
+    // Too late: nothing is dialled any more.
+    signal.throwIfAborted()
     if (addresses.length === 0) throw new FetchRefused('name_not_found')
     // One bad address spoils the answer: an honest host has no private address beside its public one.
     if (!addresses.every((address) => isIP(address) !== 0 && mayDial(hostname, address))) {
@@ -84,21 +82,5 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
       }
       callback(null, socket)
     })
-  }
-}
-
-/**
- * Asks DNS for a name's addresses, both families. Not `getaddrinfo`: that blocks one of Node's few worker threads for
- * as long as a stranger's name server likes, and reads the machine's own host file and search domains.
- */
-export const resolveByDns: Lookup = async (hostname, signal) => {
-  const resolver = new Resolver({ timeout: 1500, tries: 2 })
-  const cancel = () => resolver.cancel()
-  signal.addEventListener('abort', cancel, { once: true })
-  try {
-    const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
-    return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
-  } finally {
-    signal.removeEventListener('abort', cancel)
   }
 }

@@ -1,8 +1,9 @@
 import { isLoopbackHost, parseStrictJson } from '@poppyseed/protocol'
 import { Client, type Dispatcher } from 'undici'
 import { isPublicAddress } from './addresses.ts'
-import { guardedConnector, type Lookup, resolveByDns } from './connector.ts'
+import { guardedConnector } from './connector.ts'
 import { FetchRefused } from './fetch-refused.ts'
+import { createDnsLookup, type Lookup } from './resolve.ts'
 
 /** Fetches JSON documents from strangers: the Personal Agent's metadata and key set (4.1). */
 
@@ -46,16 +47,21 @@ export type DocumentFetcher = FetchDocument & {
  */
 export function createDocumentFetcher(options: DocumentFetcherOptions = {}): DocumentFetcher {
   const { allowLoopback = false, timeout = 5000, maxBytes = 65_536 } = options
-  const closing = new AbortController()
+  const running = new Set<AbortController>()
+  let isClosed = false
 
-  const fetchDocument: FetchDocument = async (address) => {
+  async function fetchDocument(address: string): Promise<FetchedDocument> {
+    if (isClosed) throw new FetchRefused('closed')
     const url = readUrl(address, allowLoopback)
-    const time = AbortSignal.timeout(timeout)
-    const signal = AbortSignal.any([closing.signal, time])
+    const ending = new AbortController()
+    const { signal } = ending
+    // One clock for everything: a host that sends a byte now and then never looks idle.
+    const timer = setTimeout(() => ending.abort(new FetchRefused('timeout')), timeout)
+    running.add(ending)
     const connect = guardedConnector({
       allowLoopback,
       ca: options.ca,
-      lookup: options.lookup ?? resolveByDns,
+      lookup: options.lookup ?? createDnsLookup(),
       isAllowedAddress: options.isAllowedAddress ?? isPublicAddress,
       timeout,
       signal,
@@ -63,7 +69,6 @@ export function createDocumentFetcher(options: DocumentFetcherOptions = {}): Doc
     // One client for one request: no pool of strangers' connections, and whatever is open ends with it.
     const client = new Client(url.origin, { connect, pipelining: 0, maxHeaderSize: 16_384, allowH2: false })
     try {
-      signal.throwIfAborted()
       const response = await client.request({
         method: 'GET',
         path: url.pathname + url.search,
@@ -73,15 +78,21 @@ export function createDocumentFetcher(options: DocumentFetcherOptions = {}): Doc
       const headers = readHeaders(response)
       return { document: parse(await readBody(response, headers, maxBytes)), headers }
     } catch (error) {
-      if (closing.signal.aborted) throw new FetchRefused('closed')
-      if (time.aborted) throw new FetchRefused('timeout')
+      if (signal.aborted) throw signal.reason
       throw error instanceof FetchRefused ? error : new FetchRefused('unreachable')
     } finally {
-      // Destroying also ends a body that is still coming; its promise settles when the socket is gone.
+      clearTimeout(timer)
+      running.delete(ending)
+      // Also ends a body that is still coming.
       await client.destroy()
     }
   }
-  return Object.assign(fetchDocument, { close: () => closing.abort() })
+
+  function close(): void {
+    isClosed = true
+    for (const ending of running) ending.abort(new FetchRefused('closed'))
+  }
+  return Object.assign(fetchDocument, { close })
 }
 
 function readUrl(address: string, allowLoopback: boolean): URL {
