@@ -63,6 +63,14 @@ describe('the database', () => {
     database.close()
   })
 
+  it.skipIf(process.platform === 'win32')('is readable by its owner alone, the log too', () => {
+    const database = openDatabase(directory, now)
+    for (const name of ['hotel.db', 'hotel.db-wal', 'hotel.db-shm']) {
+      expect([name, statSync(join(directory, name)).mode & 0o777]).toEqual([name, 0o600])
+    }
+    database.close()
+  })
+
   it('refuses a file from a newer version and leaves it alone', () => {
     const first = openDatabase(directory, now)
     first.exec('pragma user_version = 99')

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { PASSWORD_COST, type PasswordCost } from './passwords.ts'
@@ -49,7 +49,10 @@ const SCHEMA = `
  */
 export function openDatabase(directory: string, now: number, cost: PasswordCost = PASSWORD_COST): HotelDatabase {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
-  const database = new DatabaseSync(join(directory, 'hotel.db'), { timeout: 5000 })
+  const path = join(directory, 'hotel.db')
+  // SQLite gives its own files the mode of this one: guests' data is for the hotel alone.
+  closeSync(openSync(path, 'a', 0o600))
+  const database = new DatabaseSync(path, { timeout: 5000 })
   try {
     database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on')
     transaction(database, () => {

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { type Context, Hono } from 'hono'
-import { bodyLimit } from 'hono/body-limit'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import type { Child } from 'hono/jsx'
 import { parse } from 'hono/utils/cookie'
@@ -15,6 +14,7 @@ import type { Visit } from './pages/layout.tsx'
 import { LoginPage } from './pages/login.tsx'
 import { MessagePage } from './pages/message.tsx'
 import { RoomPage } from './pages/room.tsx'
+import { limitBody, protectPages } from './protection.ts'
 import { Refusal, type RefusalCode } from './refusal.ts'
 import { readSearch } from './room-search.ts'
 import { endSession, type Guest, isId, newId, SESSION_LIFETIME, sessionGuest, startSession } from './sessions.ts'
@@ -45,15 +45,6 @@ export type Site = {
 }
 
 const publicFile = (name: string): string => readFileSync(new URL(`../public/${name}`, import.meta.url), 'utf8')
-
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "form-action 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
 
 const STATUS: Record<RefusalCode, 400 | 403 | 404 | 409 | 429> = {
   invalid: 400,
@@ -105,30 +96,11 @@ export function createSite(options: SiteOptions): Site {
 
   const app = new Hono()
 
-  app.use(async (context, next) => {
+  app.use(protectPages(secure))
+  app.post('*', limitBody, async (context, next) => {
+    refuseCrossSite(context.req.raw)
     await next()
-    const headers = context.res.headers
-    headers.set('content-security-policy', CONTENT_SECURITY_POLICY)
-    headers.set('x-content-type-options', 'nosniff')
-    headers.set('referrer-policy', 'same-origin')
-    headers.set('cross-origin-opener-policy', 'same-origin')
-    headers.set('cross-origin-resource-policy', 'same-origin')
-    if (secure) headers.set('strict-transport-security', 'max-age=31536000')
-    if (!headers.has('cache-control')) headers.set('cache-control', 'no-store')
   })
-  app.post(
-    '*',
-    bodyLimit({
-      maxSize: 16 * 1024,
-      onError: () => {
-        throw new Refusal('invalid', 'That is more than our forms hold. Nothing was changed.')
-      },
-    }),
-    async (context, next) => {
-      refuseCrossSite(context.req.raw)
-      await next()
-    },
-  )
 
   for (const [path, type] of [
     ['hotel.css', 'text/css; charset=utf-8'],
