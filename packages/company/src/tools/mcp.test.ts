@@ -1,5 +1,6 @@
 import { type CallToolResult, Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { parseChallenges } from '@poppyseed/protocol'
+import fc from 'fast-check'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { errorResponse } from '../http/respond.ts'
@@ -57,8 +58,7 @@ const tools = [
 ]
 
 function company(...more: Parameters<typeof createToolRegistry>[0]) {
-  const record = vi.fn()
-  const log = { debug: record, info: record, warn: record, error: record }
+  const log = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() }
   const registry = createToolRegistry([...tools, ...more], {
     declaredScopes: ['poppy:read', 'poppy:write'],
     log,
@@ -285,6 +285,44 @@ describe('the MCP endpoint', () => {
     }
   })
 
+  it('holds no stream open for changes that never come', async () => {
+    const envelope = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'agent', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    }
+    const params = { notifications: { toolsListChanged: true }, _meta: envelope }
+    const message = { jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params }
+    const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'subscriptions/listen' }
+    const response = await company().endpoint.fetch(post(message, headers), maya)
+    expect(await messages(response)).toMatchObject([{ id: 1, error: { code: -32603 } }])
+  })
+
+  it('answers whatever arrives, and never with a failure of its own', async () => {
+    const { endpoint, log } = company()
+    const method = fc.constantFrom('tools/call', 'tools/list', 'initialize', 'ping', 'notifications/cancelled')
+    const params = fc.record({
+      name: fc.constantFrom('book', 'search_rooms', '', 'toString'),
+      arguments: fc.jsonValue(),
+    })
+    const message = fc.oneof(
+      fc.jsonValue(),
+      fc.record(
+        { jsonrpc: fc.constant('2.0'), id: fc.jsonValue(), method, params: fc.oneof(params, fc.jsonValue()) },
+        { requiredKeys: [] },
+      ),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(message, fc.array(message, { maxLength: 3 })), async (body) => {
+        const response = await answered(endpoint.fetch(post(body), maya))
+        await response.text()
+        expect(response.status).toBeLessThan(500)
+      }),
+      { numRuns: 300 },
+    )
+    expect(log.error).not.toHaveBeenCalled()
+  })
+
   it('takes no token of another service [6.mcp-own-url]', async () => {
     const { endpoint } = company()
     for (const resource of [null, 'https://miramar.example/mcp/', 'https://other.example/mcp']) {
@@ -318,6 +356,8 @@ describe('the MCP endpoint', () => {
       maya,
     )
     await endpoint.fetch(post('[]', { authorization: 'Bearer canary-token' }), maya)
-    expect(JSON.stringify(log.debug.mock.calls)).not.toContain('canary')
+    expect(log.debug).toHaveBeenCalled()
+    const logged = Object.values(log).flatMap(({ mock }) => mock.calls)
+    expect(JSON.stringify(logged)).not.toContain('canary')
   })
 })
