@@ -11,7 +11,7 @@ const text = z.string().min(1).max(2048)
 const scopes = z.array(z.string().refine(isScope, 'not a scope')).max(200)
 
 const documentSchema = z.object({
-  protocol_version: z.string(),
+  protocol_version: text,
   organization: z.object({ name: z.string().min(1).max(500), domain: z.string().min(1).max(253) }),
   auth: z
     .object({
