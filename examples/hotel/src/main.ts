@@ -1,5 +1,7 @@
 import { fileURLToPath } from 'node:url'
+import { startVisitingAgent } from './agent-server.ts'
 import { startHotel } from './server.ts'
+import { playVisit } from './visit.ts'
 
 const port = Number(process.env.PORT ?? 4000)
 const directory = process.env.DATABASE_DIR ?? fileURLToPath(new URL('../data', import.meta.url))
@@ -10,19 +12,46 @@ if (!Number.isInteger(port) || port < 0 || port > 65_535) {
   process.exit(1)
 }
 
+/** An agent's visit, told step by step, so that whoever starts the hotel sees what it is for. */
+async function visit(address: string): Promise<void> {
+  const { agent, close } = await startVisitingAgent()
+  let step = 0
+  try {
+    console.log('A personal agent visits:')
+    await playVisit({ address, agent, say: (line) => console.log(`${String(++step).padStart(3)}. ${line}`) })
+  } catch (error) {
+    log(
+      `The visit stopped after step ${step}: ${error instanceof Error ? error.message : 'unknown reason'} The hotel stays open.`,
+    )
+  } finally {
+    await close()
+  }
+}
+
 try {
   const hotel = await startHotel({ port, directory, origin: process.env.ORIGIN, log })
-  console.log(`Hotel Miramar is open.
+  console.log(`Hotel Miramar is open at ${hotel.origin}\n`)
+  await visit(hotel.origin)
+  console.log(`
+Look around
+  Rooms and the site      ${hotel.origin}/
+  What agents read        ${hotel.origin}/.well-known/poppy.json
+  The tools, for MCP      ${hotel.origin}/poppy/mcp
+  The tools, for HTTP     ${hotel.origin}/poppy/openapi.json
 
-  Rooms      ${hotel.origin}/
-  Sign in    ${hotel.origin}/login
-  Bookings   ${hotel.origin}/bookings
+Guests of this example
+  maya@example.com        sea-view-42
+  guest2@example.com      harbour-7
 
-  Guests of this example
-             maya@example.com     sea-view-42
-             guest2@example.com   harbour-7
+Let an agent of your own in, from another terminal
+  npx poppy init --local
+  npx poppy tools ${hotel.origin}
+  npx poppy sign-in ${hotel.origin}
+  npx poppy call ${hotel.origin} my_bookings
 
-  Ctrl+C closes it. What guests do is kept in ${directory}`)
+Play the visit again with: npm run visit -- ${hotel.origin}
+What guests do is kept in ${directory}
+Ctrl+C closes the hotel.`)
 
   let closing = false
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {

@@ -1,7 +1,11 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
+import { join } from 'node:path'
 import { createAdaptorServer } from '@hono/node-server'
+import type { Company, CompanyConfig } from 'poppyseed'
+import { connectedAgentsOf, createHotelCompany } from './company.ts'
 import { openDatabase } from './database.ts'
+import { lineLog } from './log.ts'
 import { readSecret } from './secret.ts'
 import { createSite } from './site.tsx'
 
@@ -16,6 +20,8 @@ export type HotelOptions = {
   readonly log: (line: string) => void
   /** The clock, in milliseconds. */
   readonly now?: () => number
+  /** How the documents of agents are fetched; left out, the library's guarded way. */
+  readonly fetchDocument?: CompanyConfig['fetchDocument']
 }
 
 /** The hotel while it runs. */
@@ -51,12 +57,35 @@ export async function startHotel(options: HotelOptions): Promise<Hotel> {
     const database = openDatabase(options.directory, now())
     const secret = readSecret(options.directory)
     const secure = origin.startsWith('https://')
-    const site = createSite({ database, secret, now, secure, log: options.log })
-    answer = site.fetch
+    let company: Company
+    const site = createSite({
+      database,
+      secret,
+      now,
+      secure,
+      log: options.log,
+      connectedAgents: connectedAgentsOf(() => company),
+    })
+    company = createHotelCompany({
+      database,
+      origin,
+      secret: Buffer.from(secret).toString('base64url'),
+      file: join(options.directory, 'poppy.db'),
+      account: async (request) => {
+        const guest = await site.guest(request)
+        return guest && { id: guest.id, name: guest.email }
+      },
+      log: lineLog(options.log),
+      now,
+      ...(options.fetchDocument ? { fetchDocument: options.fetchDocument } : {}),
+    })
+    await company.start()
+    answer = (request) => (company.owns(request) ? company.fetch(request) : site.fetch(request))
     return {
       origin,
       close: async () => {
         await stop(server)
+        await company.close()
         database.close()
       },
     }

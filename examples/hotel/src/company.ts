@@ -1,0 +1,147 @@
+import { type Account, type Company, type CompanyConfig, createCompany, type Logger, ToolError, tool } from 'poppyseed'
+import { sqlite } from 'poppyseed/sqlite'
+import { z } from 'zod'
+import { dayAt } from './days.ts'
+import type { ConnectedAgents } from './pages/account.tsx'
+import { Refusal } from './refusal.ts'
+import type { HotelDatabase } from './sql.ts'
+import { addBookingNote, bookingsOf, loyaltyPoints, MAX_NOTE, roomDetails, searchRooms } from './tools-data.ts'
+
+/** The hotel as a Company of the Personal Agent Protocol: everything that it had to write is in this file. */
+export type HotelCompanyOptions = {
+  readonly database: HotelDatabase
+  readonly origin: string
+  readonly secret: string
+  /** The file in which the library keeps Sessions and sign-ins. */
+  readonly file: string
+  readonly account: (request: Request) => Promise<Account | null>
+  readonly log: Logger
+  readonly now: () => number
+  /** How the documents of agents are fetched; left out, the library's guarded way. */
+  readonly fetchDocument?: CompanyConfig['fetchDocument']
+}
+
+/** Makes the hotel's Company. */
+export function createHotelCompany(options: HotelCompanyOptions): Company {
+  const { origin, database, now } = options
+  const { hostname, protocol } = new URL(origin)
+  return createCompany({
+    organization: {
+      name: 'Hotel Miramar',
+      domain: hostname,
+      description: 'Rooms, bookings and points at Hotel Miramar',
+    },
+    origin,
+    secret: options.secret,
+    store: sqlite(options.file),
+    account: options.account,
+    signInPage: (returnTo) => `/login?next=${encodeURIComponent(returnTo)}`,
+    connectedAgentsPage: '/account#agents',
+    scopes: {
+      'poppy:read': 'See your bookings and your notes on them',
+      'poppy:write': 'Add notes to your bookings',
+      loyalty: 'See your points',
+    },
+    signIn: { direct: ['poppy:read', 'poppy:write', 'loyalty'] },
+    tools: hotelTools(database, now),
+    development: protocol === 'http:',
+    log: options.log,
+    now,
+    ...(options.fetchDocument ? { fetchDocument: options.fetchDocument } : {}),
+  })
+}
+
+function hotelTools(database: HotelDatabase, now: () => number) {
+  return [
+    tool({
+      name: 'search_rooms',
+      title: 'Search rooms',
+      description: 'Rooms that are free for all nights from the first day to the day of leaving, with prices in euros.',
+      input: z.object({
+        from: z.iso.date().describe('First day, as YYYY-MM-DD'),
+        to: z.iso.date().describe('Day of leaving, as YYYY-MM-DD'),
+        guests: z.int().min(1).max(10).optional(),
+        maxPrice: z.number().min(0).max(100_000).optional().describe('The most that a night may cost, in euros'),
+      }),
+      annotations: { readOnlyHint: true },
+      run: (input) => inWords(() => ({ rooms: searchRooms(database, input) })),
+    }),
+    tool({
+      name: 'room_details',
+      title: 'Room details',
+      description: 'Everything about one room, by the slug that search_rooms gives.',
+      input: z.object({ slug: z.string().min(1).max(64) }),
+      annotations: { readOnlyHint: true },
+      run: ({ slug }) => inWords(() => roomDetails(database, slug)),
+    }),
+    tool({
+      name: 'my_bookings',
+      title: 'My bookings',
+      description: 'Bookings of the signed-in guest, newest first. With a day, those that have not ended before it.',
+      input: z.object({ from: z.iso.date().optional() }),
+      scope: 'poppy:read',
+      annotations: { readOnlyHint: true },
+      run: ({ from }, { principal }) => inWords(() => ({ bookings: bookingsOf(database, guestOf(principal), from) })),
+    }),
+    tool({
+      name: 'add_booking_note',
+      title: 'Add a note to a booking',
+      description:
+        'Adds a note that the staff of the hotel reads, such as an arrival time, to one of the guest’s bookings.',
+      input: z.object({ booking: z.string().min(1).max(64), note: z.string().trim().min(1).max(MAX_NOTE) }),
+      scope: 'poppy:write',
+      annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false },
+      run: ({ booking, note }, { principal }) =>
+        inWords(() => {
+          const { id, notes } = addBookingNote(database, guestOf(principal), booking, note, now())
+          return { booking: id, notes: notes.length }
+        }),
+    }),
+    tool({
+      name: 'loyalty_points',
+      title: 'Loyalty points',
+      description: 'How many points the signed-in guest has; 1,000 are a night in the room Limonero.',
+      scope: 'loyalty',
+      annotations: { readOnlyHint: true },
+      run: (_input, { principal }) =>
+        inWords(() => ({ points: loyaltyPoints(database, guestOf(principal)), asOf: dayAt(now()) })),
+    }),
+  ]
+}
+
+/** The hotel's own refusals are sentences for the guest, so the agent may have them too. */
+function inWords<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof Refusal) throw new ToolError(error.message)
+    throw error
+  }
+}
+
+/** Each of these tools needs a scope, so there is an account by the time that one runs. */
+function guestOf(principal: { readonly account: string | null }): string {
+  if (principal.account === null) throw new TypeError('a tool without a scope asked for the guest')
+  return principal.account
+}
+
+/** What the account page shows of the agents that a guest let in. */
+export function connectedAgentsOf(company: () => Company): ConnectedAgents {
+  return {
+    async list(guestId) {
+      const agents = await company().accounts.connectedAgents(guestId)
+      return agents.map((agent) => ({
+        id: agent.clientId,
+        name: agent.host,
+        host: agent.clientId,
+        rights: agent.rights.map(({ text }) => text),
+        since: agent.connectedAt,
+        lastUsed: agent.lastUsedAt,
+        until: agent.expiresAt,
+      }))
+    },
+    async disconnect(guestId, id) {
+      await company().accounts.disconnect(guestId, id)
+    },
+  }
+}
