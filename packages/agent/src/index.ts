@@ -1,6 +1,7 @@
 /** The Personal Agent's side of the Personal Agent Protocol. */
 export type { CallInput } from './apis/build-request.ts'
 export type { CallResult, CompanyOperation } from './apis/call.ts'
+export { type McpConnection, readToolError, type ToolRefusal } from './apis/mcp.ts'
 export type { ApiOperation, OperationParameter } from './apis/openapi.ts'
 export type { Company, SessionOptions } from './company.ts'
 export { type AgentAction, AgentError, type AgentErrorCode, type AgentErrorDetails, agentErrors } from './errors.ts'
@@ -9,5 +10,6 @@ export { type AgentUser, createPersonalAgent, type PersonalAgent, type PersonalA
 export type { Session, SessionState } from './session.ts'
 export type { KnownCompany } from './sessions/records.ts'
 export type { PendingSignIn, SignInResult } from './sessions/sign-in.ts'
+export { fileStore } from './store/file.ts'
 export { memoryStore } from './store/memory.ts'
 export type { AgentStore, StoredValue } from './store/store.ts'

@@ -1,6 +1,8 @@
+import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { coversScopes } from '@poppyseed/protocol'
 import type { CallInput } from './apis/build-request.ts'
 import { type CallResult, type CompanyOperation, callOperation, listOperations } from './apis/call.ts'
+import { connectMcp, type McpConnection, mcpTransport } from './apis/mcp.ts'
 import type { AgentContext } from './context.ts'
 import type { FoundCompany } from './discovery/discover.ts'
 import { AgentError } from './errors.ts'
@@ -29,6 +31,10 @@ export interface Session {
     input?: CallInput,
     options?: { readonly signal?: AbortSignal },
   ) => Promise<CallResult>
+  /** A transport for the official MCP client, for one MCP server of the Company: the first, or the one of `url` (6). */
+  readonly mcpTransport: (options?: { readonly url?: string }) => Promise<StreamableHTTPClientTransport>
+  /** Connects the official MCP client to an MCP server of the Company. Close it when done. */
+  readonly mcp: (options?: { readonly url?: string }) => Promise<McpConnection>
   /**
    * Begins Direct Sign-In (4.5): show `url` to the User, then await `done`. Several may be under way at once.
    * @param request what the task needs; scopes already granted are asked for again with them
@@ -93,6 +99,8 @@ export function createSession(
     operations: async () => listOperations(context, await find()),
     call: async (operationId, input = {}, options = {}) =>
       callOperation(context, await find(), tokens, operationId, input, options.signal),
+    mcpTransport: async ({ url } = {}) => mcpTransport(context, await find(), tokens, url),
+    mcp: async ({ url } = {}) => connectMcp(context, await find(), tokens, url),
     beginSignIn: ({ scopes }) => begin(scopes),
     signIn: async ({ scopes, open }) => {
       const held = await tokens.records.account()

@@ -23,12 +23,14 @@ export interface AuthorisedRequest {
   readonly headers: Headers
   readonly body: string | undefined
   readonly signal?: AbortSignal | undefined
-  /** Seconds until the answer's head must be there. */
-  readonly seconds: number
+  /** Seconds for the whole answer; no limit when undefined. */
+  readonly seconds: number | undefined
 }
 
 /** The service that a request goes to. */
 export interface Service {
+  /** The Company's name, for errors. */
+  readonly company: string
   /** The origin that the Company published: a token goes nowhere else. */
   readonly origin: string
   readonly wanted: TokenWanted
@@ -57,7 +59,7 @@ export async function authorisedFetch(
   request: AuthorisedRequest,
   service: Service,
 ): Promise<Response> {
-  const { wanted } = service
+  const { company, wanted } = service
   const url = new URL(request.url)
   if (url.origin !== service.origin) {
     throw new AgentError(
@@ -65,7 +67,6 @@ export async function authorisedFetch(
       `The request would go to ${url.host}, which is not the Company's published address ${new URL(service.origin).host}, so the token was not sent.`,
     )
   }
-  const company = url.host
   // Each reason for another attempt counts once, so this ends.
   const done = { nonce: false, renewed: false, signedIn: false }
   let stale: HeldToken | undefined
@@ -109,8 +110,7 @@ export async function authorisedFetch(
         const needed = union(refusal.scopes, service.scopes ?? [])
         // 4.4: an Account Token that covers the task comes before a new sign-in
         const account = await tokens.records.account()
-        const helps = account !== undefined && coversScopes(account.scopes, needed) && !coversScopesOf(held, needed)
-        if (!done.signedIn && helps) {
+        if (!done.signedIn && canAccountHelp(refusal.error, account, held, needed)) {
           done.signedIn = true
           if (await tokens.useAccountToken(wanted, held.token)) continue
         }
@@ -148,9 +148,18 @@ export function signInError(
   )
 }
 
-/** A signed-out token covers nothing, not even the need for no scope. */
-function coversScopesOf(held: HeldToken, needed: readonly string[]): boolean {
-  return held.signedIn && coversScopes(held.scopes, needed)
+/**
+ * Whether the Account Token would help where this Session Token didn't: it covers what is needed. After
+ * `insufficient_scope` it helps only if the token that was refused had less.
+ */
+export function canAccountHelp(
+  error: 'sign_in_required' | 'insufficient_scope',
+  account: { readonly scopes: readonly string[] } | undefined,
+  held: HeldToken,
+  needed: readonly string[],
+): boolean {
+  if (account === undefined || !coversScopes(account.scopes, needed)) return false
+  return error === 'sign_in_required' || !held.signedIn || !coversScopes(held.scopes, needed)
 }
 
 async function sendWith(

@@ -75,6 +75,7 @@ export async function callOperation(
     tokens,
     { ...request, signal, seconds },
     {
+      company: found.name,
       origin: new URL(operation.api).origin,
       wanted: { kind: 'dpop', resource: operation.resource },
       ...(operation.scopes === undefined ? {} : { scopes: operation.scopes }),

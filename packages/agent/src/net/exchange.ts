@@ -10,10 +10,10 @@ export async function send(
   fetch: Fetch,
   url: string,
   init: RequestInit,
-  limits: { readonly seconds: number; readonly signal?: AbortSignal | undefined },
+  limits: { readonly seconds: number | undefined; readonly signal?: AbortSignal | undefined },
 ): Promise<Response> {
-  const timeout = AbortSignal.timeout(limits.seconds * 1000)
-  const signal = limits.signal ? AbortSignal.any([limits.signal, timeout]) : timeout
+  const timeout = limits.seconds === undefined ? undefined : AbortSignal.timeout(limits.seconds * 1000)
+  const signal = AbortSignal.any([limits.signal, timeout].filter((one) => one !== undefined))
   try {
     return await fetch(url, { ...init, redirect: 'manual', signal })
   } catch (error) {
@@ -22,7 +22,7 @@ export async function send(
     if (limits.signal?.aborted) throw limits.signal.reason
     throw new AgentError(
       'unreachable',
-      timeout.aborted
+      timeout?.aborted
         ? `${new URL(url).host} did not answer within ${limits.seconds} seconds.`
         : `${new URL(url).host} can't be reached${because(error)}.`,
     )

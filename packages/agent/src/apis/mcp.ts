@@ -1,0 +1,202 @@
+import type { CallToolResult, StreamableHTTPClientTransport, Tool } from '@modelcontextprotocol/client'
+import { findChallenge, isJsonObject, parseChallenges, parseScope } from '@poppyseed/protocol'
+import type { AgentContext } from '../context.ts'
+import type { FoundCompany } from '../discovery/discover.ts'
+import { AgentError } from '../errors.ts'
+import { cleanText } from '../net/text.ts'
+import type { SessionTokens, TokenWanted } from '../sessions/tokens.ts'
+import { authorisedFetch, canAccountHelp, signInError, union } from './authorised-fetch.ts'
+import { apisOf } from './call.ts'
+
+/** MCP servers of a Company (6), by the official client, with Bearer tokens that this Session asks for and renews. */
+
+/** A connection to one MCP server of a Company. */
+export interface McpConnection {
+  readonly url: string
+  readonly tools: () => Promise<readonly Tool[]>
+  /**
+   * Calls a tool.
+   * @throws AgentError: what the Company says in HTTP or as a tool error is the same error here
+   */
+  readonly call: (name: string, input?: Readonly<Record<string, unknown>>) => Promise<CallToolResult>
+  readonly close: () => Promise<void>
+}
+
+/** Finds the MCP server that is meant: by its URL, or the first. */
+function serverUrl(found: FoundCompany, url: string | undefined): string {
+  const servers = apisOf(found, 'mcp').map((api) => api.url)
+  const chosen = url === undefined ? servers[0] : servers.find((one) => one === url)
+  if (chosen !== undefined) return chosen
+  throw new AgentError(
+    'unknown_operation',
+    url === undefined
+      ? `${found.name} has no MCP server.`
+      : `${found.name} does not list this MCP server, so no token is given to it.`,
+  )
+}
+
+function bearerFor(url: string): TokenWanted {
+  // 4.3: the resource is the server's url as poppy.json has it, character for character
+  return { kind: 'bearer', resource: url }
+}
+
+/** A transport for the official MCP client, with tokens for this server and no other. */
+export async function mcpTransport(
+  context: AgentContext,
+  found: FoundCompany,
+  tokens: SessionTokens,
+  url?: string,
+): Promise<StreamableHTTPClientTransport> {
+  const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client')
+  const server = serverUrl(found, url)
+  return new StreamableHTTPClientTransport(new URL(server), {
+    fetch: async (address, init = {}) => {
+      const target = new URL(address)
+      if (target.href !== new URL(server).href) {
+        throw new AgentError(
+          'foreign_origin',
+          `The MCP client asked for ${target.host}${cleanText(target.pathname, 80)}, which is not the server that the token is for.`,
+        )
+      }
+      return authorisedFetch(
+        context,
+        tokens,
+        {
+          method: init.method ?? 'GET',
+          url: target.href,
+          headers: new Headers(init.headers),
+          body: typeof init.body === 'string' ? init.body : undefined,
+          signal: init.signal ?? undefined,
+          // The MCP client has limits of its own, and its streams stay open.
+          seconds: undefined,
+        },
+        { company: found.name, origin: new URL(server).origin, wanted: bearerFor(server) },
+      )
+    },
+  })
+}
+
+/** Connects to an MCP server. */
+export async function connectMcp(
+  context: AgentContext,
+  found: FoundCompany,
+  tokens: SessionTokens,
+  url?: string,
+): Promise<McpConnection> {
+  const { Client } = await import('@modelcontextprotocol/client')
+  const server = serverUrl(found, url)
+  const transport = await mcpTransport(context, found, tokens, server)
+  const client = new Client({ name: context.identity.name, version: '0.1.0' }, { versionNegotiation: { mode: 'auto' } })
+  await inWords(found.name, () => client.connect(transport))
+  return {
+    url: server,
+    tools: () =>
+      inWords(found.name, async () => {
+        const tools: Tool[] = []
+        let cursor: string | undefined
+        // A server that goes on for ever is stopped at a size that no person would choose from.
+        for (let page = 0; page < 50; page++) {
+          const listed = await client.listTools(cursor === undefined ? {} : { cursor })
+          tools.push(...listed.tools)
+          cursor = listed.nextCursor
+          if (cursor === undefined) break
+        }
+        return tools
+      }),
+    call: async (name, input = {}) => {
+      for (let mayRetry = true; ; mayRetry = false) {
+        const held = await tokens.get(bearerFor(server))
+        const result = await inWords(found.name, () => client.callTool({ name, arguments: { ...input } }))
+        const refusal = readToolError(result)
+        if (!refusal) return result
+        if (refusal.error !== 'sign_in_required' && refusal.error !== 'insufficient_scope') {
+          throw toolError(found.name, refusal)
+        }
+        const account = await tokens.records.account()
+        if (mayRetry && canAccountHelp(refusal.error, account, held, refusal.scopes)) {
+          if (await tokens.useAccountToken(bearerFor(server), held.token)) continue
+        }
+        throw signInError(found.name, refusal.error, union(account?.scopes ?? [], refusal.scopes))
+      }
+    },
+    close: () => client.close(),
+  }
+}
+
+/** A tool error, read. */
+export interface ToolRefusal {
+  /** The Company's code, where it gives one. */
+  readonly error: string | undefined
+  readonly scopes: readonly string[]
+  readonly text: string
+}
+
+/**
+ * Reads a tool's result: null when the tool worked. The code stands in the structured content or, from other servers,
+ * as a challenge in `_meta` or as JSON in the text (settled reading of 6).
+ */
+export function readToolError(result: CallToolResult): ToolRefusal | null {
+  if (result.isError !== true) return null
+  const text = result.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')
+  const stated = [result.structuredContent, parse(text)].find(
+    (one) => isJsonObject(one) && typeof one.error === 'string',
+  )
+  if (isJsonObject(stated) && typeof stated.error === 'string') {
+    return { error: stated.error, scopes: scopesOf(stated.scope), text }
+  }
+  const challenges = result._meta?.['mcp/www_authenticate']
+  const first = Array.isArray(challenges) && typeof challenges[0] === 'string' ? challenges[0] : ''
+  const parameters = findChallenge(parseChallenges(first), 'Bearer')?.parameters
+  return { error: parameters?.error, scopes: scopesOf(parameters?.scope), text }
+}
+
+function toolError(company: string, { error, text }: ToolRefusal): AgentError {
+  const said = cleanText(text, 500)
+  if (error === 'extension_required') {
+    return new AgentError(
+      'extension_required',
+      `${company} needs an extension that this Personal Agent doesn't have.`,
+      {
+        companyCode: error,
+      },
+    )
+  }
+  return new AgentError(
+    'call_failed',
+    said === '' ? `The tool of ${company} failed.` : `${company} answered: ${said}`,
+    {
+      companyCode: error,
+    },
+  )
+}
+
+function scopesOf(scope: unknown): readonly string[] {
+  return (typeof scope === 'string' ? parseScope(scope.trim()) : null) ?? []
+}
+
+function parse(text: string): unknown {
+  try {
+    return text.startsWith('{') ? JSON.parse(text) : undefined
+  } catch {
+    // Text that isn't JSON is a message for a person.
+    return undefined
+  }
+}
+
+/** Errors of the MCP client in our own words; ours pass through. Theirs may quote a whole answer. */
+async function inWords<T>(company: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+      if (cause instanceof AgentError) throw cause
+    }
+    if (error instanceof Error) {
+      throw new AgentError(
+        'call_failed',
+        `The MCP server of ${company} could not be used: ${cleanText(error.message, 300)}`,
+      )
+    }
+    throw error
+  }
+}
