@@ -34,8 +34,8 @@ const values = `s.id, s.client_id, s.user_id, s.account, s.grant_id, s.epoch, s.
 const source = `from poppy_sessions s left join poppy_grants g on g.company = s.company and g.id = s.grant_id
     where s.company = :company and s.id = :sessionId`
 
-const claim = `insert into poppy_proofs (company, thumbprint, id_hash, expires_at)
-    values (:company, :thumbprint, :idHash, :passesUntil) on conflict do nothing`
+export const claimText = `insert into poppy_proofs (company, mark, expires_at)
+    values (:company, :mark, :passesUntil) on conflict do nothing`
 
 // A Session that has ended, also by not being used, must not come to life by being asked for.
 const isStaleSession = `poppy_sessions.company = :company and poppy_sessions.id = :sessionId
@@ -59,8 +59,8 @@ const noteUse = `touched_session as (update poppy_sessions set last_used_at = :n
 const found = `select s.grant_id, s.ended_at, s.expires_at, s.last_used_at, json_build_array(${values}) as state ${source}`
 
 export const admitTexts = {
-  sqlite: `${claim} returning (select json_array(${values}) ${source}) as state`,
-  postgres: `with claimed as (${claim} returning id_hash),
+  sqlite: `${claimText} returning (select json_array(${values}) ${source}) as state`,
+  postgres: `with claimed as (${claimText} returning mark),
   found as (${found} and exists (select 1 from claimed)),
   ${noteUse}
   select (select count(*) from claimed) as claimed, (select state from found) as state`,

@@ -4,6 +4,7 @@ import { statement } from '../store/statement.ts'
 import type { SessionsTable, UsedIdsTable } from '../store/tables.ts'
 import {
   admitTexts,
+  claimText,
   readTexts,
   type SessionRow,
   type SessionValues,
@@ -52,7 +53,7 @@ interface Reading {
 const touchInterval = 60_000
 
 type Touching = Reading & { readonly staleAt: number; readonly aliveAt: number }
-type Claim = { readonly thumbprint: string; readonly idHash: string; readonly passesUntil: number }
+type Claim = { readonly mark: string; readonly passesUntil: number }
 
 const admit = statement<Touching & Claim, SessionRow>(admitTexts)
 const read = statement<Touching, SessionRow>(readTexts)
@@ -61,9 +62,8 @@ const touchGrant = statement<Touching & { readonly grantId: string }, never>({
   sqlite: touchGrantText,
   postgres: touchGrantText,
 })
-const claimText = `insert into poppy_proofs (company, thumbprint, id_hash, expires_at)
-  values (:company, :thumbprint, :idHash, :passesUntil) on conflict do nothing returning id_hash`
-const claim = statement<Claim, { readonly id_hash: string }>({ sqlite: claimText, postgres: claimText })
+const claimAlone = `${claimText} returning mark`
+const claim = statement<Claim, { readonly mark: string }>({ sqlite: claimAlone, postgres: claimAlone })
 
 /**
  * Claims a DPoP Proof and reads its Session, in one statement (4.3): of two that come at once with the same proof, on
@@ -79,8 +79,7 @@ export async function admitProof(
   },
 ): Promise<Admission> {
   const touching = touchingOf(proof)
-  const { thumbprint, passesUntil } = proof
-  const [row] = await admit(scope, { ...touching, thumbprint, idHash: sha256(proof.proofId), passesUntil })
+  const [row] = await admit(scope, { ...touching, mark: markOf(proof), passesUntil: proof.passesUntil })
   if (row === undefined || row.claimed === 0) return { replayed: true }
   return { replayed: false, session: await stateOf(scope, row, touching) }
 }
@@ -97,8 +96,7 @@ export async function claimProof(
   scope: Scope,
   proof: { readonly thumbprint: string; readonly proofId: string; readonly passesUntil: number },
 ): Promise<boolean> {
-  const { thumbprint, passesUntil } = proof
-  return (await claim(scope, { thumbprint, idHash: sha256(proof.proofId), passesUntil })).length > 0
+  return (await claim(scope, { mark: markOf(proof), passesUntil: proof.passesUntil })).length > 0
 }
 
 /** An id that may be used once, until `expiresAt` (milliseconds since 1970). */
@@ -212,6 +210,11 @@ export async function endSession(
     .returning('id')
     .execute()
   return ended.length > 0
+}
+
+function markOf({ thumbprint, proofId }: { readonly thumbprint: string; readonly proofId: string }): string {
+  // A thumbprint is base64url (RFC 7638), so no other pair gives the same text.
+  return sha256(`${thumbprint} ${proofId}`)
 }
 
 function touchingOf({ sessionId, now, idle }: Reading): Touching {

@@ -94,10 +94,9 @@ const migrations: readonly Migration[] = [
       await createIndex('poppy_used_ids', ['company', 'expires_at'])
       // On SQLite they live in a file of their own, which sqlite.ts makes: it can be lost and made anew.
       if (dialect === 'sqlite') return
-      await createTable('poppy_proofs', ['company', 'thumbprint', 'id_hash'], {
+      await createTable('poppy_proofs', ['company', 'mark'], {
         company: 'text',
-        thumbprint: 'text',
-        id_hash: 'text',
+        mark: 'text',
         expires_at: 'time',
       })
       await createIndex('poppy_proofs', ['company', 'expires_at'])

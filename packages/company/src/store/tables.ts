@@ -77,10 +77,12 @@ export interface UsedIdsTable {
   expires_at: number
 }
 
-/** DPoP Proofs that were used (4.3), by key thumbprint and `jti`. */
+/**
+ * DPoP Proofs that were used (4.3). One hash of key thumbprint and `jti` together: a row for every request is the bulk of
+ * what is written, and half the bytes is nearly twice the speed.
+ */
 export interface ProofsTable {
   company: string
-  thumbprint: string
-  id_hash: string
+  mark: string
   expires_at: number
 }

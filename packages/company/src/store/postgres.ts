@@ -1,0 +1,83 @@
+import { Kysely, PostgresDialect, sql } from 'kysely'
+import type { Pool } from 'pg'
+import { bindDatabase } from './bound-database.ts'
+import type { Database, Store, StoreContext } from './database.ts'
+import { latestSchema, migrate, refuseNewer, schemaVersion } from './migrations.ts'
+import { type OwnPool, wrapPool } from './postgres-pool.ts'
+import type { Tables } from './tables.ts'
+
+/** PostgreSQL, through `pg`: where several instances serve one Company. Commits are durable, replay marks too. */
+
+/** Settings of {@link postgres}. */
+export interface PostgresOptions {
+  /**
+   * Whether statements are prepared once per connection, which is twice as fast. Default true. Set it to false behind a
+   * pooler in transaction mode that can't carry them (PgBouncer before 1.21).
+   */
+  readonly namedStatements?: boolean
+  /** How many connections our own pool opens at most. Default 10. Not for the company's pool, which has its own. */
+  readonly connections?: number
+}
+
+/**
+ * A store in PostgreSQL, in tables whose names begin with `poppy_`: by its URL, or through the company's own `pg` pool,
+ * which stays the company's to close.
+ *
+ * @example
+ * createCompany({ store: postgres(process.env.DATABASE_URL), … })
+ * @example
+ * createCompany({ store: postgres({ pool }), … })
+ */
+export function postgres(source: string | { readonly pool: Pool }, options: PostgresOptions = {}): Store {
+  return { name: 'postgres', open: (context) => open(source, options, context) }
+}
+
+async function open(
+  source: string | { readonly pool: Pool },
+  { namedStatements = true, connections = 10 }: PostgresOptions,
+  { log, onQuery }: StoreContext,
+): Promise<Database> {
+  const pool: OwnPool =
+    typeof source === 'string' ? { pool: await connect(source, connections), ours: true } : { ...source, ours: false }
+  const wrapped = wrapPool(pool, { namedStatements, log, ...(onQuery ? { onQuery } : {}) })
+  const root = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: wrapped }) })
+  const close = async () => {
+    await root.destroy()
+    // Kysely ends a pool only once it has used it.
+    await wrapped.end()
+  }
+  try {
+    await bringUpToDate(root)
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return bindDatabase({ name: 'postgres', root, marksCompleteSince: 0, close })
+}
+
+async function connect(connectionString: string, max: number): Promise<Pool> {
+  const { default: pg } = await import('pg')
+  // A database that doesn't answer has to become an error, not a request that hangs.
+  return new pg.Pool({ connectionString, max, connectionTimeoutMillis: 10_000, application_name: 'poppyseed' })
+}
+
+/** Any number will do, as long as it is ours: it names the lock that instances which start together wait for. */
+const migrationLock = 7_679_767_984_121
+
+async function bringUpToDate(root: Kysely<Tables>): Promise<void> {
+  // Looked at first: a role that may not change the schema can then run what another one has migrated.
+  if (await hasSchemaTable(root)) {
+    const version = await schemaVersion(root)
+    refuseNewer(version)
+    if (version === latestSchema) return
+  }
+  await root.transaction().execute(async (transaction) => {
+    await sql`select pg_advisory_xact_lock(${sql.lit(migrationLock)})`.execute(transaction)
+    await migrate(transaction, 'postgres', !(await hasSchemaTable(transaction)))
+  })
+}
+
+async function hasSchemaTable(query: Kysely<Tables>): Promise<boolean> {
+  const { rows } = await sql<{ there: boolean }>`select to_regclass('poppy_schema') is not null as there`.execute(query)
+  return rows[0]?.there === true
+}
