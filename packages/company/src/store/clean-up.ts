@@ -1,8 +1,9 @@
+import { setImmediate as otherWork } from 'node:timers/promises'
 import type { Scope } from './database.ts'
 
 /**
- * Deletes what is over, in small bites: a long delete would hold up every writer on SQLite. Only rows that can't change
- * an answer any more go: a mark that is deleted too early lets a replay through.
+ * Deletes what is over. Only rows that can't change an answer any more go: a mark that is deleted too early lets a
+ * replay through.
  */
 
 const minute = 60_000
@@ -15,92 +16,108 @@ const codeMargin = day
 /** Ended Sessions and grants stay a day: an answer that says "ended" helps more than one that knows nothing. */
 const endedMargin = day
 
-/**
- * Deletes at most `limit` rows of each kind that expired or ended before `now` (milliseconds since 1970). Answers how
- * many; call again while that is more than zero.
- */
-export async function cleanUp(
-  { db, company }: Scope,
-  { now, limit }: { readonly now: number; readonly limit: number },
-): Promise<number> {
-  const ended = now - endedMargin
-  const counts = [
-    await deleted(
-      db.query
-        .deleteFrom('poppy_proofs')
-        .where('company', '=', company)
-        .where('mark', 'in', (eb) =>
-          eb
-            .selectFrom('poppy_proofs')
-            .select('mark')
-            .where('company', '=', company)
-            .where('expires_at', '<', now - clockMargin)
-            .limit(limit),
-        ),
-    ),
-    await deleted(
-      db.query
-        .deleteFrom('poppy_used_ids')
-        .where('company', '=', company)
-        .where((eb) =>
-          eb(
-            eb.refTuple('kind', 'owner', 'id_hash'),
-            'in',
-            eb
-              .selectFrom('poppy_used_ids')
-              .select(['kind', 'owner', 'id_hash'])
-              .where('company', '=', company)
-              .where('expires_at', '<', now - clockMargin)
-              .limit(limit)
-              .$asTuple('kind', 'owner', 'id_hash'),
-          ),
-        ),
-    ),
-    await deleted(
-      db.query
-        .deleteFrom('poppy_codes')
-        .where('company', '=', company)
-        .where('code_hash', 'in', (eb) =>
-          eb
-            .selectFrom('poppy_codes')
-            .select('code_hash')
-            .where('company', '=', company)
-            .where('expires_at', '<', now - codeMargin)
-            .limit(limit),
-        ),
-    ),
-    await deleted(
-      db.query
-        .deleteFrom('poppy_sessions')
-        .where('company', '=', company)
-        .where('id', 'in', (eb) =>
-          eb
-            .selectFrom('poppy_sessions')
-            .select('id')
-            .where('company', '=', company)
-            .where((row) => row.or([row('expires_at', '<', ended), row('ended_at', '<', ended)]))
-            .limit(limit),
-        ),
-    ),
-    await deleted(
-      db.query
-        .deleteFrom('poppy_grants')
-        .where('company', '=', company)
-        .where('id', 'in', (eb) =>
-          eb
-            .selectFrom('poppy_grants')
-            .select('id')
-            .where('company', '=', company)
-            .where((row) => row.or([row('expires_at', '<', ended), row('revoked_at', '<', ended)]))
-            .limit(limit),
-        ),
-    ),
-  ]
-  return counts.reduce((sum, count) => sum + count, 0)
+/** Of each kind in one call, so that a Company that closes hasn't to wait long. The next call goes on. */
+const mostBites = 400
+
+interface Bite {
+  /** Milliseconds since 1970. */
+  readonly now: number
+  /** How many rows one statement deletes at most: a long one would hold up every writer on SQLite. */
+  readonly limit: number
 }
 
-async function deleted(query: {
-  readonly executeTakeFirst: () => Promise<{ readonly numDeletedRows: bigint } | undefined>
-}): Promise<number> {
-  return Number((await query.executeTakeFirst())?.numDeletedRows ?? 0)
+/** Deletes expired marks, ids, codes, Sessions and grants of a Company, and answers how many rows. */
+export async function cleanUp(scope: Scope, bite: Bite): Promise<number> {
+  let rows = 0
+  for (const deleteSome of [deleteProofs, deleteUsedIds, deleteCodes, deleteSessions, deleteGrants]) {
+    for (let bites = 0; bites < mostBites; bites++) {
+      const { numDeletedRows } = await deleteSome(scope, bite)
+      rows += Number(numDeletedRows)
+      if (Number(numDeletedRows) < bite.limit) break
+      await otherWork()
+    }
+  }
+  return rows
+}
+
+function deleteProofs({ db, company }: Scope, { now, limit }: Bite) {
+  return db.query
+    .deleteFrom('poppy_proofs')
+    .where('company', '=', company)
+    .where('mark', 'in', (eb) =>
+      eb
+        .selectFrom('poppy_proofs')
+        .select('mark')
+        .where('company', '=', company)
+        .where('expires_at', '<', now - clockMargin)
+        .limit(limit),
+    )
+    .executeTakeFirstOrThrow()
+}
+
+function deleteUsedIds({ db, company }: Scope, { now, limit }: Bite) {
+  return db.query
+    .deleteFrom('poppy_used_ids')
+    .where('company', '=', company)
+    .where((eb) =>
+      eb(
+        eb.refTuple('kind', 'owner', 'id_hash'),
+        'in',
+        eb
+          .selectFrom('poppy_used_ids')
+          .select(['kind', 'owner', 'id_hash'])
+          .where('company', '=', company)
+          .where('expires_at', '<', now - clockMargin)
+          .limit(limit)
+          .$asTuple('kind', 'owner', 'id_hash'),
+      ),
+    )
+    .executeTakeFirstOrThrow()
+}
+
+function deleteCodes({ db, company }: Scope, { now, limit }: Bite) {
+  return db.query
+    .deleteFrom('poppy_codes')
+    .where('company', '=', company)
+    .where('code_hash', 'in', (eb) =>
+      eb
+        .selectFrom('poppy_codes')
+        .select('code_hash')
+        .where('company', '=', company)
+        .where('expires_at', '<', now - codeMargin)
+        .limit(limit),
+    )
+    .executeTakeFirstOrThrow()
+}
+
+function deleteSessions({ db, company }: Scope, { now, limit }: Bite) {
+  const ended = now - endedMargin
+  return db.query
+    .deleteFrom('poppy_sessions')
+    .where('company', '=', company)
+    .where('id', 'in', (eb) =>
+      eb
+        .selectFrom('poppy_sessions')
+        .select('id')
+        .where('company', '=', company)
+        .where((row) => row.or([row('expires_at', '<', ended), row('ended_at', '<', ended)]))
+        .limit(limit),
+    )
+    .executeTakeFirstOrThrow()
+}
+
+function deleteGrants({ db, company }: Scope, { now, limit }: Bite) {
+  const ended = now - endedMargin
+  return db.query
+    .deleteFrom('poppy_grants')
+    .where('company', '=', company)
+    .where('id', 'in', (eb) =>
+      eb
+        .selectFrom('poppy_grants')
+        .select('id')
+        .where('company', '=', company)
+        .where((row) => row.or([row('expires_at', '<', ended), row('revoked_at', '<', ended)]))
+        .limit(limit),
+    )
+    .executeTakeFirstOrThrow()
 }
