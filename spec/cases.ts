@@ -378,7 +378,7 @@ export const cases: readonly Case[] = [
     situation:
       'Challenges come combined, on two lines, with escapes, commas in quotes, look-alike names and odd letter case.',
     right: 'They are parsed as challenges, and the parameters of the DPoP challenge are the ones that count.',
-    built: false,
+    built: true,
   },
   {
     id: 'K42',

@@ -101,6 +101,15 @@ describe('poppy.json', () => {
     expect(read(JSON.parse(JSON.stringify(writeDiscovery(discovery))))).toEqual(discovery)
   })
 
+  it('states its version when it is written, whatever else there is to say [3.1.protocol-version]', () => {
+    for (const document of [example, { ...head, web: {} }, { ...head, ...issuer, apis: [] }]) {
+      expect(writeDiscovery(read(document))).toMatchObject({
+        protocol_version: '0.1',
+        organization: example.organization,
+      })
+    }
+  })
+
   it('writes a website alone as one', () => {
     expect(writeDiscovery(read({ ...head, web: {} }))).toEqual({ ...head, web: {} })
   })
