@@ -1,4 +1,5 @@
-import type { AgentList } from './directory.ts'
+/** Personal Agents by `client_id`, compared as strings, or a function that says whether one is in it. */
+export type AgentList = readonly string[] | ((clientId: string) => boolean | Promise<boolean>)
 
 /** 4.1: which Personal Agents may come, by the company's own lists. Asked again on each request, so a block bites at once. */
 export interface Admission {
@@ -11,8 +12,8 @@ export function createAdmission(lists: {
   readonly allow?: AgentList | undefined
   readonly block?: AgentList | undefined
 }): Admission {
-  const isAllowed = lists.allow === undefined ? null : asFunction(lists.allow)
-  const isBlocked = lists.block === undefined ? null : asFunction(lists.block)
+  const isAllowed = lists.allow === undefined ? null : readList(lists.allow)
+  const isBlocked = lists.block === undefined ? null : readList(lists.block)
   if (isAllowed === null && isBlocked === null) return { admits: () => true }
   return {
     async admits(clientId) {
@@ -22,7 +23,8 @@ export function createAdmission(lists: {
   }
 }
 
-function asFunction(list: AgentList): (clientId: string) => boolean | Promise<boolean> {
+/** Makes a question of a list. */
+export function readList(list: AgentList): (clientId: string) => boolean | Promise<boolean> {
   if (typeof list === 'function') return list
   const members = new Set(list)
   return (clientId) => members.has(clientId)

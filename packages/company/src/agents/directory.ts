@@ -10,6 +10,7 @@ import {
   type UnverifiedJwt,
 } from '@poppyseed/protocol'
 import type { FetchDocument } from '../net/fetch-document.ts'
+import { type AgentList, readList } from './admission.ts'
 import { type AgentLog, type CacheLimits, createDocumentCache, faultOf } from './document-cache.ts'
 import { createFetchGate } from './fetch-gate.ts'
 import { findCandidates, importOnce, type KeySet, readKeySet } from './key-set.ts'
@@ -31,9 +32,6 @@ export interface AgentDirectory {
    */
   readonly find: (clientId: string) => Promise<KnownAgent>
 }
-
-/** Personal Agents by `client_id`, compared as strings, or a function that says whether one is in it. */
-export type AgentList = readonly string[] | ((clientId: string) => boolean | Promise<boolean>)
 
 /** What a directory needs. */
 export interface AgentDirectoryOptions {
@@ -132,12 +130,6 @@ export function createAgentDirectory(options: AgentDirectoryOptions): AgentDirec
       return { metadata, findKeys: (jwt) => findKeys(metadata.jwksUri, jwt) }
     },
   }
-}
-
-function readList(list: AgentList): (clientId: string) => boolean | Promise<boolean> {
-  if (typeof list === 'function') return list
-  const members = new Set(list)
-  return (clientId) => members.has(clientId)
 }
 
 function refused(reason: string): PoppyError {

@@ -101,7 +101,7 @@ async function signRaw(algorithm: Algorithm, text: string): Promise<string> {
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 describe("a real Personal Agent's document and keys", () => {
-  it('reads a document with more in it than we know [K15]', async () => {
+  it('reads a document with more in it than we know [K15, 3.3.ignore-unknown]', async () => {
     const { metadata } = await directory.find(`${origin}/agent.json`)
     expect(metadata.name).toBe('Example Agent')
     expect(metadata.redirectUris).toEqual([`${origin}/oauth/callback`])
