@@ -1,0 +1,148 @@
+/** A small load client: requests signed before the clock starts, keep-alive connections, one request in flight on each. */
+
+import { createHash, createPrivateKey, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import type { Keys, Parties, Ready } from './parties.ts'
+
+const privateKeys = new Map<string, KeyObject>()
+
+function jwt(header: object, payload: object, keys: Keys): string {
+  let key = privateKeys.get(keys.thumbprint)
+  if (!key) {
+    key = createPrivateKey({ key: { ...keys.privateJwk }, format: 'jwk' })
+    privateKeys.set(keys.thumbprint, key)
+  }
+  const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url')
+  const input = `${encode({ alg: 'ES256', ...header })}.${encode(payload)}`
+  return `${input}.${sign('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`
+}
+
+const newId = () => randomBytes(16).toString('base64url')
+const now = () => Math.floor(Date.now() / 1000)
+
+function pick<T>(from: readonly T[], n: number): T {
+  return from[n % from.length] as T
+}
+
+function proof(keys: Keys, method: string, url: string, ath?: string): string {
+  const claims = { jti: newId(), htm: method, htu: url, iat: now(), ...(ath && { ath }) }
+  return jwt({ typ: 'dpop+jwt', jwk: keys.publicJwk }, claims, keys)
+}
+
+function request(ready: Ready, method: string, path: string, headers: Record<string, string>, body: string): Buffer {
+  const lines = Object.entries({ host: new URL(ready.origin).host, ...headers }).map(
+    ([name, value]) => `${name}: ${value}`,
+  )
+  if (method !== 'GET') lines.push(`content-length: ${Buffer.byteLength(body)}`)
+  return Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${method === 'GET' ? '' : body}`)
+}
+
+/** DPoP-protected calls (4.3), each with a proof of its own. */
+export function prepareCalls(parties: Parties, ready: Ready, count: number): readonly Buffer[] {
+  const { method, path, body, tokens } = ready.call
+  const hashes = tokens.map((token) => createHash('sha256').update(token).digest('base64url'))
+  return Array.from({ length: count }, (_, n) => {
+    const dpop = proof(pick(parties.proofKeys, n), method, ready.origin + path, pick(hashes, n))
+    const headers = { authorization: `DPoP ${pick(tokens, n)}`, dpop, 'content-type': 'application/json' }
+    return request(ready, method, path, headers, body)
+  })
+}
+
+/** Session starts (4.2), or the peer's nearest: each with assertions and a proof of its own. */
+export function prepareStarts(parties: Parties, ready: Ready, count: number): readonly Buffer[] {
+  const { path, grant, audience } = ready.start
+  const endpoint = ready.origin + path
+  return Array.from({ length: count }, (_, n) => {
+    const client = pick(parties.clients, n)
+    const header = { kid: client.keys.thumbprint }
+    const claims = { iss: client.id, iat: now(), exp: now() + 60 }
+    const form: Record<string, string> = {
+      grant_type: grant,
+      client_id: client.id,
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion: jwt(header, { ...claims, sub: client.id, aud: audience, jti: newId() }, client.keys),
+    }
+    if (grant === 'session') {
+      form.grant_type = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+      form.assertion = jwt(header, { ...claims, sub: `usr_${n % 97}`, aud: endpoint, jti: newId() }, client.keys)
+    }
+    const dpop = proof(pick(parties.proofKeys, n), 'POST', endpoint)
+    const headers = { dpop, 'content-type': 'application/x-www-form-urlencoded' }
+    return request(ready, 'POST', path, headers, new URLSearchParams(form).toString())
+  })
+}
+
+/**
+ * Sends every request once.
+ * @returns requests a second, until the last answer
+ * @throws when an answer is not 200, or when the first request, sent again, is
+ */
+export async function load(port: number, requests: readonly Buffer[], connections = 32): Promise<number> {
+  let next = 0
+  const begin = process.hrtime.bigint()
+  await Promise.all(
+    Array.from({ length: connections }, () =>
+      converse(
+        port,
+        () => requests[next++],
+        (status, answer) => {
+          if (status !== 200) throw new Error(`${status}: ${answer.slice(0, 400)}`)
+        },
+      ),
+    ),
+  )
+  const perSecond = requests.length / (Number(process.hrtime.bigint() - begin) / 1e9)
+  // A server that forgets the replay check is fast.
+  let [first] = requests
+  await converse(
+    port,
+    () => {
+      const once = first
+      first = undefined
+      return once
+    },
+    (status) => {
+      if (status < 400) throw new Error('a used proof was accepted again')
+    },
+  )
+  return perSecond
+}
+
+/** One connection: writes what `take` gives until it gives nothing, and hands each answer to `check`. */
+async function converse(port: number, take: () => Buffer | undefined, check: (status: number, answer: string) => void) {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+  await once(socket, 'connect')
+  await new Promise<void>((resolve, reject) => {
+    let received = ''
+    const send = () => {
+      const request = take()
+      if (request) socket.write(request)
+      else resolve()
+    }
+    socket.setEncoding('latin1')
+    socket.on('data', (chunk: string) => {
+      received += chunk
+      if (!isWhole(received)) return
+      try {
+        check(Number(received.slice(9, 12)), received)
+      } catch (error) {
+        reject(error)
+        return
+      }
+      received = ''
+      send()
+    })
+    socket.on('error', reject)
+    socket.on('close', () => reject(new Error('the server hung up')))
+    send()
+  }).finally(() => socket.destroy())
+}
+
+function isWhole(received: string): boolean {
+  const end = received.indexOf('\r\n\r\n')
+  if (end < 0) return false
+  const length = /\r\ncontent-length: *(\d+)/i.exec(received)
+  if (length) return received.length >= end + 4 + Number(length[1])
+  return received.endsWith('\r\n0\r\n\r\n')
+}
