@@ -3,7 +3,7 @@
 import { createHash, createPrivateKey, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import type { Keys, Parties, Ready } from './parties.ts'
+import type { Client, Keys, Parties, Ready } from './parties.ts'
 
 const privateKeys = new Map<string, KeyObject>()
 
@@ -18,6 +18,7 @@ function jwt(header: object, payload: object, keys: Keys): string {
   return `${input}.${sign('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`
 }
 
+export const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url')
 const newId = () => randomBytes(16).toString('base64url')
 const now = () => Math.floor(Date.now() / 1000)
 
@@ -25,15 +26,35 @@ function pick<T>(from: readonly T[], n: number): T {
   return from[n % from.length] as T
 }
 
-function proof(keys: Keys, method: string, url: string, ath?: string): string {
+/** A DPoP Proof (4.3). */
+export function proof(keys: Keys, method: string, url: string, ath?: string): string {
   const claims = { jti: newId(), htm: method, htu: url, iat: now(), ...(ath && { ath }) }
   return jwt({ typ: 'dpop+jwt', jwk: keys.publicJwk }, claims, keys)
 }
 
+function assertion({ id, keys }: Client, sub: string, aud: string): string {
+  return jwt({ kid: keys.thumbprint }, { iss: id, sub, aud, iat: now(), exp: now() + 60, jti: newId() }, keys)
+}
+
+/** A client assertion (4.1). */
+export function clientAssertion(client: Client, audience: string): string {
+  return assertion(client, client.id, audience)
+}
+
+/** A Session assertion (4.2). */
+export function sessionAssertion(client: Client, userId: string, tokenEndpoint: string): string {
+  return assertion(client, userId, tokenEndpoint)
+}
+
+/** The form of a token request. */
+export function asForm(client: Client, parameters: Readonly<Record<string, string>>): URLSearchParams {
+  const type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+  return new URLSearchParams({ ...parameters, client_id: client.id, client_assertion_type: type })
+}
+
 function request(ready: Ready, method: string, path: string, headers: Record<string, string>, body: string): Buffer {
-  const lines = Object.entries({ host: new URL(ready.origin).host, ...headers }).map(
-    ([name, value]) => `${name}: ${value}`,
-  )
+  const all = { host: new URL(ready.origin).host, ...headers }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`)
   if (method !== 'GET') lines.push(`content-length: ${Buffer.byteLength(body)}`)
   return Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${method === 'GET' ? '' : body}`)
 }
@@ -41,7 +62,7 @@ function request(ready: Ready, method: string, path: string, headers: Record<str
 /** DPoP-protected calls (4.3), each with a proof of its own. */
 export function prepareCalls(parties: Parties, ready: Ready, count: number): readonly Buffer[] {
   const { method, path, body, tokens } = ready.call
-  const hashes = tokens.map((token) => createHash('sha256').update(token).digest('base64url'))
+  const hashes = tokens.map(sha256)
   return Array.from({ length: count }, (_, n) => {
     const dpop = proof(pick(parties.proofKeys, n), method, ready.origin + path, pick(hashes, n))
     const headers = { authorization: `DPoP ${pick(tokens, n)}`, dpop, 'content-type': 'application/json' }
@@ -55,21 +76,17 @@ export function prepareStarts(parties: Parties, ready: Ready, count: number): re
   const endpoint = ready.origin + path
   return Array.from({ length: count }, (_, n) => {
     const client = pick(parties.clients, n)
-    const header = { kid: client.keys.thumbprint }
-    const claims = { iss: client.id, iat: now(), exp: now() + 60 }
-    const form: Record<string, string> = {
-      grant_type: grant,
-      client_id: client.id,
-      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-      client_assertion: jwt(header, { ...claims, sub: client.id, aud: audience, jti: newId() }, client.keys),
-    }
-    if (grant === 'session') {
-      form.grant_type = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
-      form.assertion = jwt(header, { ...claims, sub: `usr_${n % 97}`, aud: endpoint, jti: newId() }, client.keys)
-    }
+    const own: Record<string, string> =
+      grant === 'session'
+        ? {
+            grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
+            assertion: sessionAssertion(client, `usr_${n % 97}`, endpoint),
+          }
+        : { grant_type: grant }
+    const form = asForm(client, { ...own, client_assertion: clientAssertion(client, audience) })
     const dpop = proof(pick(parties.proofKeys, n), 'POST', endpoint)
     const headers = { dpop, 'content-type': 'application/x-www-form-urlencoded' }
-    return request(ready, 'POST', path, headers, new URLSearchParams(form).toString())
+    return request(ready, 'POST', path, headers, form.toString())
   })
 }
 
