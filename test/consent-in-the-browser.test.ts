@@ -55,14 +55,14 @@ async function fitsWithoutScrolling(page: Page): Promise<boolean> {
 }
 
 describe.skipIf(chromiumMissing)('a person lets an agent in, in a real browser', () => {
-  it('shows who asks, for which account and for what, on every screen and ground [4.5.page-shows-agent, 4.5.page-scopes]', async () => {
+  it('shows who asks, for which account and for what, on every screen and ground [4.5.shows-agent, 4.5.shows-scopes]', async () => {
     for (const screen of ['phone', 'desktop'] as const) {
       for (const scheme of ['light', 'dark'] as const) {
         const { page } = await comeToThePage(`look-${screen}-${scheme}`, ['poppy:read', 'poppy:write', 'loyalty'], {
           screen,
           scheme,
         })
-        const text = await page.locator('main').innerText()
+        const text = await page.locator('main').textContent()
         expect(text).toContain('Visiting Agent')
         expect(text).toContain(new URL(visiting.agent.clientId).host)
         expect(text).toContain('maya@example.com')
@@ -80,7 +80,7 @@ describe.skipIf(chromiumMissing)('a person lets an agent in, in a real browser',
     }
   })
 
-  it('grants what stays ticked and brings the person back to the agent [4.4.partial-approval]', async () => {
+  it('grants what stays ticked and brings the person back to the agent [4.5.shows-scopes, 4.4.response-scope]', async () => {
     const { page, session, outcome } = await comeToThePage('partial', ['poppy:read', 'poppy:write'])
     await page.getByLabel('Add notes to your bookings').uncheck()
     await page.getByRole('button', { name: 'Approve' }).click()
@@ -99,13 +99,13 @@ describe.skipIf(chromiumMissing)('a person lets an agent in, in a real browser',
     const { page } = await comeToThePage('nothing', ['poppy:read'])
     await page.getByLabel(/See your bookings/).uncheck()
     await page.getByRole('button', { name: 'Approve' }).click()
-    await expect(page.getByRole('alert').innerText()).resolves.toContain('Choose at least one')
+    await expect(page.getByRole('alert').textContent()).resolves.toContain('Choose at least one')
     await screenshot(page, 'consent-nothing-chosen')
     expect(await axe(page)).toEqual([])
     await page.context().close()
   })
 
-  it('tells the agent when the person declines [4.5.decline]', async () => {
+  it('tells the agent when the person declines [4.5.access-denied]', async () => {
     const { page, outcome } = await comeToThePage('decline', ['poppy:read'])
     await page.getByRole('button', { name: 'Decline' }).click()
     await page.waitForURL((url) => url.host === new URL(visiting.agent.clientId).host)

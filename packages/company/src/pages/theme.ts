@@ -33,7 +33,7 @@ legend + .right{border-top:0}
 .note{margin-top:var(--s3)}
 .alert{border-left:3px solid var(--accent);padding:var(--s2) var(--s3);margin-top:var(--s4);background:color-mix(in srgb,var(--accent) 8%,transparent)}
 .actions{display:flex;gap:var(--s3);margin-top:var(--s6)}
-button,.button{flex:1;font:600 var(--t2)/1.2 var(--font);min-height:46px;padding:0 var(--s4);border-radius:10px;border:1px solid var(--line);background:transparent;color:var(--ink);cursor:pointer;text-decoration:none;display:inline-flex;align-items:center;justify-content:center}
+button,.button{flex:1;font:600 var(--t2)/1.2 var(--font);min-height:46px;padding:0 var(--s4);border-radius:10px;border:1px solid color-mix(in srgb,var(--quiet) 75%,transparent);background:transparent;color:var(--ink);cursor:pointer;text-decoration:none;display:inline-flex;align-items:center;justify-content:center}
 button.primary{background:var(--accent);border-color:var(--accent);color:var(--accent-ink)}
 button:hover{border-color:var(--quiet)}
 :focus-visible{outline:3px solid var(--focus);outline-offset:2px}

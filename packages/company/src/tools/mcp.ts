@@ -71,7 +71,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       if (!tool) throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, 'Unknown tool')
       const signal = request ? AbortSignal.any([mcpReq.signal, request.signal]) : mcpReq.signal
       try {
-        const context = { principal, signal, request, via: 'mcp' } as const
+        const context = { principal, signal, via: 'mcp' } as const
         const { value, json } = await registry.call(tool.name, params.arguments ?? {}, context)
         const result = { content: [{ type: 'text' as const, text: json }], structuredContent: value }
         return server.projectCallToolResult(result, tool.output?.json) as CallToolResult

@@ -32,7 +32,7 @@ function registryOf(...tools: Tool[]) {
 }
 
 function context(principal = maya, signal = new AbortController().signal): ToolContext {
-  return { principal, signal, request: null, via: 'http' }
+  return { principal, signal, via: 'http' }
 }
 
 /** One tool, called once: what it answered, or the error it ended in. */

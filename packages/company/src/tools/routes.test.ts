@@ -21,7 +21,7 @@ const tools = [
     name: 'echo',
     description: 'Gives back what it got.',
     input: z.object({ word: z.string().default('none') }),
-    run: (input, { via, request }) => ({ ...input, via, at: request?.url }),
+    run: (input, { via }) => ({ ...input, via }),
   }),
   tool({ name: 'my_bookings', description: 'Bookings.', scope: 'poppy:read', run: () => [] }),
   tool({ name: 'wait', description: 'Waits.', run: () => new Promise(() => {}) }),
@@ -51,7 +51,7 @@ describe('a tool over HTTP', () => {
     expect(response.status).toBe(200)
     expect(response.headers.get('content-type')).toBe('application/json')
     expect(response.headers.get('cache-control')).toBe('no-store')
-    expect(await response.json()).toEqual({ word: 'sea', via: 'http', at: 'https://miramar.example/poppy/tools/echo' })
+    expect(await response.json()).toEqual({ word: 'sea', via: 'http' })
   })
 
   it('takes an empty body for an empty object, whatever its type', async () => {

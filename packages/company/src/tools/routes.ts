@@ -19,7 +19,7 @@ export async function callToolOverHttp(
   // Rights first: who may not call the tool learns nothing about its input.
   registry.authorize(name, principal)
   const input = readInput(request, body)
-  const { json } = await registry.call(name, input, { principal, signal: request.signal, request, via: 'http' })
+  const { json } = await registry.call(name, input, { principal, signal: request.signal, via: 'http' })
   return new Response(json, { headers: { 'content-type': 'application/json', 'cache-control': 'no-store' } })
 }
 

@@ -18,8 +18,6 @@ export interface ToolContext {
   readonly principal: Principal
   /** Aborts when the time is up or the client has gone away: hand it on to whatever the tool waits for. */
   readonly signal: AbortSignal
-  /** The request that the call came in with, or null when it came from elsewhere. */
-  readonly request: Request | null
   readonly via: 'http' | 'mcp'
 }
 
