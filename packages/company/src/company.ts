@@ -177,7 +177,7 @@ export function createCompany(config: CompanyConfig): Company {
     async authenticate(request, need = {}) {
       const scopes = need.scope === undefined ? [] : typeof need.scope === 'string' ? [need.scope] : need.scope
       try {
-        return await authenticator.withProof(request, { scopes })
+        return await lifecycle.run(() => authenticator.withProof(request, { scopes }))
       } catch (error) {
         return handler.failed(error)
       }

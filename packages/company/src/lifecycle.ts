@@ -9,7 +9,7 @@ export interface Lifecycle {
   readonly start: () => Promise<void>
   readonly scope: () => Promise<Scope>
   /** Runs one request; refuses new ones while closing. */
-  readonly run: (work: () => Promise<Response>) => Promise<Response>
+  readonly run: <T>(work: () => Promise<T>) => Promise<T>
   readonly close: () => Promise<void>
 }
 
