@@ -1,0 +1,68 @@
+import { AgentError } from '../errors.ts'
+import type { Fetch } from '../net/exchange.ts'
+import { type AgentUser, createPersonalAgent, type PersonalAgent } from '../personal-agent.ts'
+import { fileStore } from '../store/file.ts'
+import { type Home, type KeptIdentity, openHome } from './home.ts'
+import { whileServed } from './local-server.ts'
+import { createOutput, type Output, type Terminal } from './terminal.ts'
+
+/** What every command works with. */
+
+/** The world around `poppy`: a test hands in its own. */
+export interface Surroundings extends Terminal {
+  readonly fetch: Fetch
+  /** Unix time in milliseconds. */
+  readonly now: () => number
+  /** Ends `poppy serve`. */
+  readonly stop?: AbortSignal
+}
+
+/** Options that every command has. */
+export interface CommonOptions {
+  readonly home?: string
+  readonly json?: boolean
+}
+
+export interface CommandContext {
+  readonly around: Surroundings
+  readonly output: Output
+  readonly home: Home
+}
+
+/** The agent of this home, at work for its one owner. */
+export interface OpenAgent {
+  readonly agent: PersonalAgent
+  readonly user: AgentUser
+  readonly identity: KeptIdentity
+}
+
+export function createCommandContext(around: Surroundings, options: CommonOptions): CommandContext {
+  return {
+    around,
+    output: createOutput(around, options.json === true),
+    home: openHome(options.home, around.env),
+  }
+}
+
+/** Opens the agent. @throws AgentError `misconfigured` where there is no identity yet */
+export async function openAgent({ around, home }: CommandContext): Promise<OpenAgent> {
+  const identity = await home.identity()
+  if (!identity) throw new AgentError('misconfigured', `There is no identity in ${home.folder} yet.`)
+  const agent = createPersonalAgent({
+    clientId: identity.clientId,
+    name: identity.name,
+    keys: identity.keys,
+    store: fileStore(home.statePath),
+    allowHttp: identity.local,
+    fetch: around.fetch,
+    now: around.now,
+    maxWaitSeconds: 30,
+  })
+  return { agent, identity, user: agent.forUser('owner') }
+}
+
+/** Opens the agent and does what needs its identity to be reachable. */
+export async function withAgent<T>(context: CommandContext, work: (open: OpenAgent) => Promise<T>): Promise<T> {
+  const open = await openAgent(context)
+  return whileServed(open.agent, open.identity.local, context.around.fetch, () => work(open))
+}

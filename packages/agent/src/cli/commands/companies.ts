@@ -1,0 +1,81 @@
+import type { Company } from '../../company.ts'
+import { type CommandContext, openAgent } from '../command.ts'
+import { clean, table } from '../terminal.ts'
+
+/** `poppy discover` and `poppy status`: what is known of Companies. */
+
+export async function discover(context: CommandContext, domain: string): Promise<void> {
+  const { output } = context
+  const { user } = await openAgent(context)
+  const company = await user.company(domain)
+  output.value({
+    name: company.name,
+    domain: company.domain,
+    issuer: company.issuer ?? null,
+    protocolVersion: company.protocolVersion,
+    signIn: company.signIn,
+    customScopes: company.customScopes,
+    apis: company.apis,
+    extensions: company.extensions,
+  })
+  output.line(`${output.bold(company.name)}  ${output.dim(clean(company.domain))}`)
+  output.line()
+  for (const row of table(rowsOf(company))) output.line(`  ${row}`)
+  output.line()
+  output.line(`Next: poppy tools ${domain}`)
+}
+
+function rowsOf(company: Company): readonly (readonly string[])[] {
+  const { direct, device, mediated } = company.signIn
+  const signIn = [
+    ...(direct ? [`in your browser: ${direct.join(', ')}`] : []),
+    ...(device ? [`on another device: ${device.join(', ')} (not built here yet)`] : []),
+    ...(mediated ? [`by the agent: ${mediated.join(', ')} (not built here yet)`] : []),
+  ]
+  return [
+    ['Protocol', clean(company.protocolVersion)],
+    ...labelled('Identity', company.issuer === undefined ? ['none: a website to browse'] : [clean(company.issuer)]),
+    ...labelled('Sign-in', signIn.length > 0 ? signIn.map((line) => clean(line, 400)) : ['none']),
+    ...labelled(
+      'Scopes',
+      Object.entries(company.customScopes).map(([name, meaning]) => `${clean(name)}: ${clean(meaning)}`),
+    ),
+    ...labelled(
+      'APIs',
+      company.apis.map((api) => [clean(api.type), clean(api.url), clean(api.description)].filter(Boolean).join('  ')),
+    ),
+    ...labelled(
+      'Extensions',
+      company.extensions.map((name) => clean(name)),
+    ),
+  ]
+}
+
+function labelled(label: string, lines: readonly string[]): readonly (readonly string[])[] {
+  return lines.map((line, at) => [at === 0 ? label : '', line])
+}
+
+export async function status(context: CommandContext): Promise<void> {
+  const { output, home } = context
+  const { user, agent } = await openAgent(context)
+  const companies = await user.companies()
+  output.value({ clientId: agent.clientId, home: home.folder, companies })
+  output.line(`${output.bold(agent.clientId)}  ${output.dim(home.folder)}`)
+  output.line()
+  if (companies.length === 0) {
+    output.line('No Company has been visited yet.')
+    output.line('Next: poppy discover <domain>')
+    return
+  }
+  const rows = companies.flatMap((company) =>
+    company.accounts.length === 0
+      ? [[clean(company.name), clean(company.domain), 'signed out', '']]
+      : company.accounts.map((account) => [
+          clean(company.name),
+          clean(company.domain),
+          `signed in: ${clean(account.scopes.join(', ')) || 'no scopes'}`,
+          account.expiresAt === null ? '' : `until ${new Date(account.expiresAt).toISOString().slice(0, 10)}`,
+        ]),
+  )
+  for (const row of table(rows)) output.line(`  ${row}`)
+}

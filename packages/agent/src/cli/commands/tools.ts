@@ -1,0 +1,226 @@
+import { isJsonObject } from '@poppyseed/protocol'
+import type { CallInput } from '../../apis/build-request.ts'
+import type { CompanyOperation } from '../../apis/call.ts'
+import type { Json } from '../../apis/openapi.ts'
+import type { Company } from '../../company.ts'
+import { AgentError } from '../../errors.ts'
+import type { Session } from '../../session.ts'
+import { type CommandContext, withAgent } from '../command.ts'
+import { block, clean, table } from '../terminal.ts'
+
+/** `poppy tools` and `poppy call`: what a Company offers, by OpenAPI or MCP (6). */
+
+/** One thing that can be called, wherever it stands. */
+interface OfferedTool {
+  readonly name: string
+  readonly via: 'openapi' | 'mcp'
+  readonly description: string
+  readonly scopes: readonly string[]
+  readonly input: readonly OfferedInput[]
+}
+
+interface OfferedInput {
+  readonly name: string
+  readonly type: string
+  readonly required: boolean
+  readonly description: string
+}
+
+export async function tools(context: CommandContext, domain: string, name: string | undefined): Promise<void> {
+  const { output } = context
+  await withAgent(context, async ({ user }) => {
+    const company = await user.company(domain)
+    const offered = await offeredTools(company, company.session())
+    if (name !== undefined) {
+      const tool = offered.find((one) => one.name === name)
+      if (!tool) throw new AgentError('unknown_operation', `${company.name} has no tool named ${clean(name, 80)}.`)
+      output.value(tool)
+      showTool(context, domain, tool)
+      return
+    }
+    output.value(offered)
+    if (offered.length === 0) {
+      output.line(`${company.name} offers no tools.`)
+      return
+    }
+    const rows = offered.map((tool) => [
+      clean(tool.name, 60),
+      clean(tool.description, 70),
+      tool.scopes.length === 0 ? '' : `needs ${clean(tool.scopes.join(', '))}`,
+    ])
+    for (const row of table(rows)) output.line(row)
+    output.line()
+    output.line(`Next: poppy tools ${domain} <tool> for what it takes, poppy call ${domain} <tool> to use it`)
+  })
+}
+
+function showTool({ output }: CommandContext, domain: string, tool: OfferedTool): void {
+  output.line(output.bold(clean(tool.name)))
+  if (tool.description !== '') output.line(block(tool.description))
+  if (tool.scopes.length > 0) output.line(`Needs sign-in with ${clean(tool.scopes.join(', '))}.`)
+  if (tool.input.length > 0) output.line()
+  const rows = tool.input.map((input) => [
+    clean(input.name),
+    `${clean(input.type)}${input.required ? '' : ', optional'}`,
+    clean(input.description),
+  ])
+  for (const row of table(rows)) output.line(`  ${row}`)
+  output.line()
+  const required = tool.input.filter((input) => input.required).map((input) => ` --arg ${clean(input.name)}=…`)
+  output.line(`Next: poppy call ${domain} ${clean(tool.name)}${required.join('')}`)
+}
+
+/** OpenAPI first: a Company may list the same tools twice, and each stands here once. */
+async function offeredTools(company: Company, session: Session): Promise<readonly OfferedTool[]> {
+  const offered = new Map<string, OfferedTool>()
+  for (const operation of await session.operations()) offered.set(operation.id, ofOperation(operation))
+  for (const { url } of company.apis.filter((api) => api.type === 'mcp')) {
+    const mcp = await session.mcp({ url })
+    try {
+      for (const tool of await mcp.tools()) {
+        if (offered.has(tool.name)) continue
+        offered.set(tool.name, {
+          name: tool.name,
+          via: 'mcp',
+          description: tool.description ?? tool.title ?? '',
+          scopes: [],
+          input: inputsOf(tool.inputSchema),
+        })
+      }
+    } finally {
+      await mcp.close()
+    }
+  }
+  return [...offered.values()]
+}
+
+function ofOperation(operation: CompanyOperation): OfferedTool {
+  return {
+    name: operation.id,
+    via: 'openapi',
+    description: operation.description ?? operation.summary ?? '',
+    scopes: operation.scopes ?? [],
+    input: [
+      ...operation.parameters.map(({ name, required, description, schema }) => ({
+        name,
+        required,
+        description: description ?? '',
+        type: typeOf(schema),
+      })),
+      ...(operation.body ? inputsOf(operation.body.schema) : []),
+    ],
+  }
+}
+
+function inputsOf(schema: Json): readonly OfferedInput[] {
+  if (!isJsonObject(schema.properties)) return []
+  const required = Array.isArray(schema.required) ? (schema.required as readonly unknown[]) : []
+  return Object.entries(schema.properties).map(([name, property]) => ({
+    name,
+    required: required.includes(name),
+    type: typeOf(property),
+    description: isJsonObject(property) && typeof property.description === 'string' ? property.description : '',
+  }))
+}
+
+function typeOf(schema: unknown): string {
+  if (!isJsonObject(schema)) return 'any'
+  if (Array.isArray(schema.enum)) return schema.enum.map(String).join(' | ')
+  if (Array.isArray(schema.type)) return schema.type.map(String).join(' | ')
+  return typeof schema.type === 'string' ? schema.type : 'any'
+}
+
+export interface CallOptions {
+  readonly arg?: readonly string[]
+}
+
+export async function call(
+  context: CommandContext,
+  domain: string,
+  name: string,
+  json: string | undefined,
+  options: CallOptions,
+): Promise<void> {
+  const { output } = context
+  const raw = readInput(json, options.arg)
+  await withAgent(context, async ({ user }) => {
+    const company = await user.company(domain)
+    const session = company.session()
+    const operation = (await session.operations()).find((one) => one.id === name)
+    if (operation) {
+      const result = await session.call(name, typed(raw, ofOperation(operation).input))
+      output.value({ tool: name, via: 'openapi', status: result.status, result: result.body })
+      output.line(block(result.body))
+      return
+    }
+    await callByMcp(context, company, session, name, raw)
+  })
+}
+
+async function callByMcp(
+  { output }: CommandContext,
+  company: Company,
+  session: Session,
+  name: string,
+  raw: RawInput,
+): Promise<void> {
+  for (const { url } of company.apis.filter((api) => api.type === 'mcp')) {
+    const mcp = await session.mcp({ url })
+    try {
+      const tool = (await mcp.tools()).find((one) => one.name === name)
+      if (!tool) continue
+      const result = await mcp.call(name, typed(raw, inputsOf(tool.inputSchema)))
+      const said = result.structuredContent ?? result.content.map((part) => (part.type === 'text' ? part.text : part))
+      output.value({ tool: name, via: 'mcp', result: said })
+      output.line(Array.isArray(said) ? said.map(block).join('\n') : block(said))
+      return
+    } finally {
+      await mcp.close()
+    }
+  }
+  throw new AgentError('unknown_operation', `${company.name} has no tool named ${clean(name, 80)}.`)
+}
+
+/** Input as it was typed: a JSON object, or names with texts. */
+type RawInput = { readonly values: CallInput } | { readonly texts: readonly (readonly [string, string])[] }
+
+function readInput(json: string | undefined, pairs: readonly string[] | undefined): RawInput {
+  if (json !== undefined && pairs !== undefined) {
+    throw new AgentError('invalid_input', 'Give the input as JSON or with --arg, not both.')
+  }
+  if (json !== undefined) {
+    let values: unknown
+    try {
+      values = JSON.parse(json)
+    } catch {
+      // Said in the next line, together with JSON that is no object.
+    }
+    if (!isJsonObject(values)) {
+      throw new AgentError('invalid_input', `The input must be a JSON object, such as '{"guests": 2}'.`)
+    }
+    return { values }
+  }
+  const texts = (pairs ?? []).map((pair) => {
+    const at = pair.indexOf('=')
+    if (at < 1) throw new AgentError('invalid_input', '--arg takes name=value.')
+    return [pair.slice(0, at), pair.slice(at + 1)] as const
+  })
+  return { texts }
+}
+
+/** Gives each text the type that the tool asks for; JSON where it asks for no text. */
+function typed(raw: RawInput, inputs: readonly OfferedInput[]): CallInput {
+  if ('values' in raw) return raw.values
+  return Object.fromEntries(
+    raw.texts.map(([name, text]) => {
+      const type = inputs.find((input) => input.name === name)?.type ?? 'any'
+      if (type === 'string' || (type.includes('|') && !/^(number|integer|boolean)$/m.test(type))) return [name, text]
+      try {
+        return [name, JSON.parse(text) as unknown]
+      } catch {
+        // No JSON, so a text.
+        return [name, text]
+      }
+    }),
+  )
+}

@@ -1,0 +1,42 @@
+import { AgentError } from '../errors.ts'
+
+/** What helps after an error, and the exit code that a program sees. */
+
+/** Exit codes, as `--help` lists them. */
+export const exitCodes = { done: 0, failed: 1, usage: 2, askOwner: 3, later: 4 } as const
+
+export function exitCodeOf(error: unknown): number {
+  if (!(error instanceof AgentError)) return exitCodes.failed
+  if (error.code === 'invalid_input') return exitCodes.usage
+  if (error.action === 'ask_owner') return exitCodes.askOwner
+  return error.action === 'retry' ? exitCodes.later : exitCodes.failed
+}
+
+/** The command that helps, or undefined where the error's own sentence has said it. */
+export function hintFor(error: unknown, command: string, domain: string | undefined): string | undefined {
+  if (!(error instanceof AgentError)) return undefined
+  switch (error.code) {
+    case 'sign_in_required':
+    case 'insufficient_scope':
+    case 'sign_in_failed':
+    case 'sign_in_expired': {
+      const scopes = (error.scopes ?? []).map((scope) => ` --scope ${scope}`).join('')
+      return `Try: poppy sign-in ${domain ?? '<domain>'}${scopes}`
+    }
+    case 'unknown_operation':
+      return `Try: poppy tools ${domain ?? '<domain>'}`
+    case 'invalid_input':
+      return `Try: poppy ${command} --help`
+    case 'misconfigured':
+      return command === 'init'
+        ? 'Try: poppy status'
+        : 'Try: poppy init --local (for development), or poppy init --help'
+    case 'not_a_company':
+    case 'sign_in_unavailable':
+      return command === 'discover' ? undefined : `Try: poppy discover ${domain ?? '<domain>'}`
+    case 'client_refused':
+      return 'The Company must be able to fetch your agent’s identity. Try: poppy serve'
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,19 @@
+#!/usr/bin/env node
+import { runPoppy } from './poppy.ts'
+
+const stop = new AbortController()
+const args = process.argv.slice(2)
+// Only `serve` has something to finish; everything else ends at once.
+if (args.includes('serve')) {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
+}
+
+process.exitCode = await runPoppy(args, {
+  stdout: (text) => void process.stdout.write(text),
+  stderr: (text) => void process.stderr.write(text),
+  isTerminal: process.stdout.isTTY,
+  env: process.env,
+  fetch: globalThis.fetch,
+  now: Date.now,
+  stop: stop.signal,
+})

@@ -1,0 +1,103 @@
+import { Command, CommanderError } from 'commander'
+import { type CommandContext, type CommonOptions, createCommandContext, type Surroundings } from './command.ts'
+import { discover, status } from './commands/companies.ts'
+import { type InitOptions, init, serve } from './commands/identity.ts'
+import { type SignInOptions, signIn, signOut } from './commands/sign-in.ts'
+import { type CallOptions, call, tools } from './commands/tools.ts'
+import { exitCodeOf, exitCodes, hintFor } from './hints.ts'
+
+const exitCodeHelp = `
+Exit codes:
+  0  done
+  1  failed
+  2  the command was not understood
+  3  you are needed: sign in, or give more access
+  4  try again later`
+
+/**
+ * Runs the command.
+ * @returns the exit code
+ */
+export async function runPoppy(args: readonly string[], around: Surroundings): Promise<number> {
+  let code: number = exitCodes.done
+  const program = new Command('poppy')
+    .description('A personal agent that visits Companies for you (Personal Agent Protocol, draft 0.1).')
+    .version('0.1.0')
+    .exitOverride()
+    .configureOutput({ writeOut: around.stdout, writeErr: around.stderr })
+    .showHelpAfterError('Try: poppy --help')
+    .addHelpText('after', exitCodeHelp)
+
+  const add = (usage: string, description: string) =>
+    program
+      .command(usage)
+      .description(description)
+      .option('--home <folder>', 'where identity and state are kept (default: $POPPY_HOME or ~/.poppy)')
+      .option('--json', 'one JSON value a line, for programs')
+      .exitOverride()
+
+  /** Runs a command's work: its errors in words, with the command that helps. */
+  const run = async (
+    name: string,
+    options: CommonOptions,
+    domain: string | undefined,
+    work: (context: CommandContext) => Promise<void>,
+  ): Promise<void> => {
+    const context = createCommandContext(around, options)
+    try {
+      await work(context)
+    } catch (error) {
+      context.output.error(error, hintFor(error, name, domain))
+      code = exitCodeOf(error)
+    }
+  }
+
+  add('init', 'make the identity of this agent')
+    .option('--client-id <url>', 'the HTTPS address of its document, for real use')
+    .option('--local [port]', 'an identity on http://localhost, for development')
+    .option('--name <name>', 'the name that Companies show', 'Poppy')
+    .action((options: CommonOptions & InitOptions) =>
+      run('init', options, undefined, (context) => init(context, options)),
+    )
+  add('serve', 'serve the identity and take sign-in callbacks, on this machine')
+    .option('--port <port>', 'where to listen')
+    .action((options: CommonOptions & { port?: string }) =>
+      run('serve', options, undefined, (context) => serve(context, options)),
+    )
+  add('discover <domain>', 'show what a Company offers').action((domain: string, options: CommonOptions) =>
+    run('discover', options, domain, (context) => discover(context, domain)),
+  )
+  add('sign-in <domain>', 'sign in at a Company, in your own browser')
+    .option('--scope <scope>', 'what to ask for; may be repeated (default: all that is offered)', collect)
+    .option('--again', 'even where the access is there already')
+    .action((domain: string, options: CommonOptions & SignInOptions) =>
+      run('sign-in', options, domain, (context) => signIn(context, domain, options)),
+    )
+  add('tools <domain> [tool]', 'list what can be called at a Company, or show one').action(
+    (domain: string, tool: string | undefined, options: CommonOptions) =>
+      run('tools', options, domain, (context) => tools(context, domain, tool)),
+  )
+  add('call <domain> <tool> [json]', 'call a tool of a Company')
+    .option('--arg <name=value>', 'one input; may be repeated', collect)
+    .action((domain: string, tool: string, json: string | undefined, options: CommonOptions & CallOptions) =>
+      run('call', options, domain, (context) => call(context, domain, tool, json, options)),
+    )
+  add('status', 'show where this agent has been, and its access there').action((options: CommonOptions) =>
+    run('status', options, undefined, status),
+  )
+  add('sign-out <domain>', 'end the access to your account at a Company').action(
+    (domain: string, options: CommonOptions) => run('sign-out', options, domain, (context) => signOut(context, domain)),
+  )
+
+  try {
+    await program.parseAsync([...args], { from: 'user' })
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    return error.exitCode === 0 ? exitCodes.done : exitCodes.usage
+  }
+  return code
+}
+
+function collect(value: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), value]
+}
