@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { runPoppy } from './poppy.ts'
 
 const stop = new AbortController()

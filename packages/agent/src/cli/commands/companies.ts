@@ -1,4 +1,6 @@
+import { isLoopbackHost } from '@poppyseed/protocol'
 import type { Company } from '../../company.ts'
+import type { KnownCompany } from '../../sessions/records.ts'
 import { type CommandContext, openAgent } from '../command.ts'
 import { clean, table } from '../terminal.ts'
 
@@ -67,12 +69,14 @@ export async function status(context: CommandContext): Promise<void> {
     output.line('Next: poppy discover <domain>')
     return
   }
+  // On this machine the port matters, and the domain doesn't have it.
+  const addressOf = ({ domain, issuer }: KnownCompany) => clean(isLoopbackHost(domain) ? new URL(issuer).host : domain)
   const rows = companies.flatMap((company) =>
     company.accounts.length === 0
-      ? [[clean(company.name), clean(company.domain), 'signed out', '']]
+      ? [[clean(company.name), addressOf(company), 'signed out', '']]
       : company.accounts.map((account) => [
           clean(company.name),
-          clean(company.domain),
+          addressOf(company),
           `signed in: ${clean(account.scopes.join(', ')) || 'no scopes'}`,
           account.expiresAt === null ? '' : `until ${new Date(account.expiresAt).toISOString().slice(0, 10)}`,
         ]),
