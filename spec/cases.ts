@@ -216,7 +216,7 @@ export const cases: readonly Case[] = [
     situation:
       'A Bearer token for one MCP server is renewed for it, for another server, and with no resource and no proof.',
     right: 'Each token works only at the server it names, and the request that names none is refused.',
-    built: false,
+    built: true,
   },
   {
     id: 'K24',
@@ -369,7 +369,7 @@ export const cases: readonly Case[] = [
     situation:
       'A Bearer token goes to another MCP server, to conversations or an HTTP tool; a DPoP token goes to MCP as Bearer; a token stands in the query.',
     right: 'Each gets 401 invalid_token.',
-    built: false,
+    built: true,
   },
   {
     id: 'K41',

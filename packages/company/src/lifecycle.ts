@@ -56,7 +56,7 @@ export function createLifecycle(options: {
       (error: unknown) =>
         options.log.error({ error: error instanceof Error ? error.message : typeof error }, 'clean-up failed'),
     )
-    track(work)
+    void track(work)
   }
 
   function track<T>(work: Promise<T>): Promise<T> {

@@ -185,11 +185,16 @@ function signInRoutes(parts: HandlerParts): Record<string, Route> {
       // A person reads this: the same boundary, in words.
       fail(error) {
         const answer = errorResponse(error, { scheme: 'DPoP' }, parts.log, parts.random)
-        return messagePage({
+        const shown = messagePage({
           status: answer.status,
           title: answer.status >= 500 ? 'Something went wrong on our side' : 'This request could not be read',
           text: 'Nothing was changed, and the agent got no access. Start again from your agent.',
         })
+        for (const name of ['allow', 'retry-after']) {
+          const value = answer.headers.get(name)
+          if (value !== null) shown.headers.set(name, value)
+        }
+        return shown
       },
     },
   }

@@ -2,7 +2,7 @@ import { makeId, PoppyError } from '@poppyseed/protocol'
 import { sha256 } from '../crypto/hash.ts'
 import { isActive } from '../sessions/rights.ts'
 import { invalidSession, sessionRow } from '../sessions/session-grant.ts'
-import { insertSession, readSession, signInSession } from '../sessions/store.ts'
+import { insertSession, peekSession, readSession, signInSession } from '../sessions/store.ts'
 import {
   claimClientAssertion,
   clientAssertionReplayed,
@@ -62,7 +62,7 @@ export async function useAccountToken(request: TokenRequest): Promise<Response> 
       )
       return { sessionId: id, epoch: 0, sessionExpiresAt: expiresAt, ...signedIn }
     }
-    const session = await readSession(scope, { sessionId: existing, now, idle: settings.limits.idle })
+    const session = await peekSession(scope, existing)
     if (!session || session.clientId !== client.clientId || session.userId !== grant.user_id)
       return invalidSession('not theirs')
     if (!isActive(session, settings.limits, now)) return invalidSession('ended')

@@ -13,7 +13,9 @@ export async function readBody(request: Request, limit: number): Promise<string>
   const announced = request.headers.get('content-length')
   if (announced !== null && Number(announced) > limit) throw tooLarge()
   if (request.body === null) return ''
-  const bytes = announced === null ? await readChunks(request.body, limit) : new Uint8Array(await request.arrayBuffer())
+  // A listener's HTTP parser holds the sender to a length that it announced; anything else is counted as it comes.
+  const isBounded = announced !== null && /^[0-9]{1,15}$/.test(announced)
+  const bytes = isBounded ? new Uint8Array(await request.arrayBuffer()) : await readChunks(request.body, limit)
   if (bytes === null || bytes.byteLength > limit) throw tooLarge()
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -34,7 +36,8 @@ async function readChunks(body: ReadableStream<Uint8Array>, limit: number): Prom
   return Buffer.concat(chunks)
 }
 
-function mediaType(request: Request): string {
+/** The announced content type, without its parameters, in lower case. */
+export function mediaType(request: Request): string {
   return (request.headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
 }
 

@@ -47,12 +47,16 @@ function decode(segment: string): string {
 
 /** The methods of a route, as `Allow` lists them. */
 export function allowOf(route: Route): string {
-  return [...Object.keys(route.methods), 'OPTIONS'].join(', ')
+  const methods = Object.keys(route.methods)
+  const head = methods.includes('GET') ? ['HEAD'] : []
+  return [...methods, ...head, ...(route.crossOrigin ? ['OPTIONS'] : [])].join(', ')
 }
 
 /** Picks the handler of a method; HEAD is answered as GET, and the listener leaves out the body. */
 export function handlerOf(route: Route, method: string): Handler {
-  const handler = route.methods[method] ?? (method === 'HEAD' ? route.methods.GET : undefined)
+  const name = method === 'HEAD' ? 'GET' : method
+  // A method may have any name, "constructor" among them.
+  const handler = Object.hasOwn(route.methods, name) ? route.methods[name] : undefined
   if (!handler) {
     const allow = allowOf(route)
     throw new PoppyError('method_not_allowed', { description: `Use ${allow}.`, extra: { allow } })

@@ -52,7 +52,7 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
 
   async function open(request: Request, scheme: 'dpop' | 'bearer'): Promise<{ token: SessionToken; hash: string }> {
     // 4.3: never from a URL, not even beside a good header
-    if (request.url.includes('access_token=') && new URL(request.url).searchParams.has('access_token')) {
+    if (request.url.includes('?') && new URL(request.url).searchParams.has('access_token')) {
       throw refuse('token in the URL')
     }
     const header = request.headers.get('authorization')

@@ -2,7 +2,7 @@ import { checkSessionAssertion, makeId, PoppyError, parseScope } from '@poppysee
 import type { SessionsTable } from '../store/tables.ts'
 import { assertionLifetime, assertionSkew } from './client-authentication.ts'
 import { isActive } from './rights.ts'
-import { claimIds, insertSession, readSession } from './store.ts'
+import { claimIds, insertSession, peekSession, readSession } from './store.ts'
 import { claimClientAssertion, clientAssertionReplayed, type TokenRequest } from './token-request.ts'
 import { issueTokens } from './token-response.ts'
 
@@ -10,6 +10,10 @@ import { issueTokens } from './token-response.ts'
 
 export function invalidSession(reason: string): PoppyError {
   return new PoppyError('invalid_session', { description: 'There is no such Session. Start a new one.', reason })
+}
+
+function refusedAssertion(reason: string): PoppyError {
+  return new PoppyError('invalid_grant', { description: 'The Session assertion was not accepted.', reason })
 }
 
 /** The row of a Session that begins now. */
@@ -53,6 +57,8 @@ export async function startOrRenewSession(request: TokenRequest): Promise<Respon
     maxLifetime: assertionLifetime,
     findKeys: client.agent.findKeys,
   })
+  // What a database can't keep as it is would make two Users one.
+  if (/[\p{Cc}\p{Cs}]/u.test(checked.userId)) throw refusedAssertion('sub has control characters')
   const now = settings.now()
   const existing = parameters.get('session_id')
   const outcome = await scope.db.transaction(async () => {
@@ -65,19 +71,15 @@ export async function startOrRenewSession(request: TokenRequest): Promise<Respon
         expiresAt: Math.ceil(checked.passesUntil * 1000),
       },
     ])
-    if (!isNew)
-      return new PoppyError('invalid_grant', {
-        description: 'The Session assertion was not accepted.',
-        reason: 'used before',
-      })
+    if (!isNew) return refusedAssertion('used before')
     if (existing !== undefined) {
-      const session = await readSession(scope, { sessionId: existing, now, idle: settings.limits.idle })
+      const session = await peekSession(scope, existing)
       if (!session || session.clientId !== client.clientId || session.userId !== checked.userId)
         return invalidSession('not theirs')
+      if (!isActive(session, settings.limits, now)) return invalidSession('ended')
+      await readSession(scope, { sessionId: existing, now, idle: settings.limits.idle })
       // 4.2: a signed-in Session stays signed in; what it gets here is a signed-out token
-      return isActive(session, settings.limits, now)
-        ? { id: existing, epoch: session.epoch, expiresAt: session.expiresAt }
-        : invalidSession('ended')
+      return { id: existing, epoch: session.epoch, expiresAt: session.expiresAt }
     }
     const id = makeId('ses', settings.random)
     const expiresAt = now + settings.sessionLifetime

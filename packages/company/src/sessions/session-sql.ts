@@ -66,6 +66,12 @@ export const admitTexts = {
   select (select count(*) from claimed) as claimed, (select state from found) as state`,
 }
 
+/** Reads without noting a use: at the token endpoint nothing changes before everything is checked. */
+export const peekTexts = {
+  sqlite: `select json_array(${values}) as state ${source}`,
+  postgres: `select json_build_array(${values}) as state ${source}`,
+}
+
 export const readTexts = {
   sqlite: `select json_array(${values}) as state ${source}`,
   postgres: `with found as (${found}),

@@ -1,3 +1,4 @@
+import { isId } from '@poppyseed/protocol'
 import { sha256 } from '../crypto/hash.ts'
 import type { Scope } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
@@ -5,6 +6,7 @@ import type { SessionsTable, UsedIdsTable } from '../store/tables.ts'
 import {
   admitTexts,
   claimText,
+  peekTexts,
   readTexts,
   type SessionRow,
   type SessionValues,
@@ -33,6 +35,8 @@ export interface SessionState {
     readonly scopes: readonly string[]
     readonly expiresAt: number | null
     readonly revokedAt: number | null
+    /** As it was before this read noted the use. */
+    readonly lastUsedAt: number
   } | null
 }
 
@@ -49,14 +53,18 @@ interface Reading {
   readonly idle: number
 }
 
-/** Last use is written at most this often (milliseconds): a write for every request would cost more than the request. */
-const touchInterval = 60_000
+/**
+ * Last use is written at most this often (milliseconds): a write for every request would cost more than the request.
+ * Where a Session ends soon without use, more often: else one that is used all the time would end as idle.
+ */
+const touchInterval = (idle: number) => Math.min(60_000, idle / 10)
 
 type Touching = Reading & { readonly staleAt: number; readonly aliveAt: number }
 type Claim = { readonly mark: string; readonly passesUntil: number }
 
 const admit = statement<Touching & Claim, SessionRow>(admitTexts)
 const read = statement<Touching, SessionRow>(readTexts)
+const peek = statement<{ readonly sessionId: string }, SessionRow>(peekTexts)
 const touchSession = statement<Touching, never>({ sqlite: touchSessionText, postgres: touchSessionText })
 const touchGrant = statement<Touching & { readonly grantId: string }, never>({
   sqlite: touchGrantText,
@@ -89,6 +97,17 @@ export async function readSession(scope: Scope, reading: Reading): Promise<Sessi
   const touching = touchingOf(reading)
   const [row] = await read(scope, touching)
   return row === undefined ? null : stateOf(scope, row, touching)
+}
+
+/**
+ * A Session with its current grant, or null, and nothing noted: a refused token request leaves a Session as it was, also
+ * one that isn't the caller's (4.2). `sessionId` may be anything that was sent.
+ */
+export async function peekSession(scope: Scope, sessionId: string): Promise<SessionState | null> {
+  // What can't be an id of ours is not asked for: PostgreSQL takes no NUL in a text.
+  if (!isId(sessionId)) return null
+  const [row] = await peek(scope, { sessionId })
+  return row === undefined ? null : parseState(row)
 }
 
 /** Claims a DPoP Proof where no Session is known yet, at the token endpoint (4.3). False when it was used before. */
@@ -218,20 +237,31 @@ function markOf({ thumbprint, proofId }: { readonly thumbprint: string; readonly
 }
 
 function touchingOf({ sessionId, now, idle }: Reading): Touching {
-  return { sessionId, now, idle, staleAt: now - touchInterval, aliveAt: now - idle }
+  return { sessionId, now, idle, staleAt: now - touchInterval(idle), aliveAt: now - idle }
 }
 
-async function stateOf(scope: Scope, { state }: SessionRow, touching: Touching): Promise<SessionState | null> {
+async function stateOf(scope: Scope, row: SessionRow, touching: Touching): Promise<SessionState | null> {
+  const session = parseState(row)
+  // PostgreSQL has noted the use in the same statement. The statements check again what is only guessed here.
+  if (
+    session !== null &&
+    scope.db.name === 'sqlite' &&
+    session.endedAt === null &&
+    session.lastUsedAt > touching.aliveAt
+  ) {
+    if (session.lastUsedAt <= touching.staleAt) await touchSession(scope, touching)
+    const { grant } = session
+    if (grant !== null && grant.lastUsedAt <= touching.staleAt)
+      await touchGrant(scope, { ...touching, grantId: grant.id })
+  }
+  return session
+}
+
+function parseState({ state }: SessionRow): SessionState | null {
   if (state === null) return null
   const values = typeof state === 'string' ? (JSON.parse(state) as SessionValues) : state
   const [id, clientId, userId, account, grantId, epoch, createdAt, lastUsedAt, expiresAt, endedAt, ...ofGrant] = values
   const [grant, scopes, grantExpiresAt, revokedAt, grantUsedAt] = ofGrant
-  // PostgreSQL has noted the use in the same statement. The statements check again what is only guessed here.
-  if (scope.db.name === 'sqlite' && endedAt === null && lastUsedAt > touching.aliveAt) {
-    if (lastUsedAt <= touching.staleAt) await touchSession(scope, touching)
-    if (grant !== null && (grantUsedAt ?? 0) <= touching.staleAt)
-      await touchGrant(scope, { ...touching, grantId: grant })
-  }
   return {
     id,
     clientId,
@@ -246,6 +276,12 @@ async function stateOf(scope: Scope, { state }: SessionRow, touching: Touching):
     grant:
       grant === null
         ? null
-        : { id: grant, scopes: scopes ? scopes.split(' ') : [], expiresAt: grantExpiresAt, revokedAt },
+        : {
+            id: grant,
+            scopes: scopes ? scopes.split(' ') : [],
+            expiresAt: grantExpiresAt,
+            revokedAt,
+            lastUsedAt: grantUsedAt ?? 0,
+          },
   }
 }

@@ -5,7 +5,7 @@ import { isSameSecret, sha256 } from '../crypto/hash.ts'
 import { base64urlOf } from '../crypto/random.ts'
 import { isActive } from '../sessions/rights.ts'
 import { invalidSession } from '../sessions/session-grant.ts'
-import { readSession, signInSession } from '../sessions/store.ts'
+import { peekSession, readSession, signInSession } from '../sessions/store.ts'
 import {
   claimClientAssertion,
   clientAssertionReplayed,
@@ -48,7 +48,7 @@ export async function exchangeCode(request: TokenRequest): Promise<Response> {
       return invalidGrant('used before')
     }
     if (found.expires_at <= now) return invalidGrant('expired')
-    const session = await readSession(scope, { sessionId, now, idle: settings.limits.idle })
+    const session = await peekSession(scope, sessionId)
     if (!session || session.clientId !== client.clientId || !isActive(session, settings.limits, now))
       return invalidSession('not theirs or ended')
     if (session.account !== null && session.account !== found.account) return accountMismatch()

@@ -1,11 +1,11 @@
-import { formatScope, isScope } from '@poppyseed/protocol'
+import { formatScope, isJsonObject, isScope } from '@poppyseed/protocol'
 import { z } from 'zod'
 import type { AgentDirectory } from '../agents/directory.ts'
 import { cleanAgentName } from '../agents/name.ts'
 import { sha256 } from '../crypto/hash.ts'
 import { base64urlOf } from '../crypto/random.ts'
 import type { Sealer } from '../crypto/seal.ts'
-import { readBody } from '../http/body.ts'
+import { mediaType, readBody } from '../http/body.ts'
 import { messagePage } from '../pages/layout.tsx'
 import { claimIds } from '../sessions/store.ts'
 import type { Logger, Scope } from '../store/database.ts'
@@ -49,6 +49,8 @@ const formLifetime = 30 * 60_000
 const codeLifetime = 60_000
 
 const formSchema = z.object({
+  /** The Company: two of them may share a secret, and account ids as well. */
+  issuer: z.string(),
   id: z.string(),
   account: z.string(),
   clientId: z.string(),
@@ -80,7 +82,7 @@ export async function showAuthorization(request: Request, settings: SignInSettin
       state: read.state,
     })
   }
-  const account = await settings.account(request)
+  const account = await accountOf(request, settings)
   const returnTo = settings.path + url.search
   if (account === null) {
     return new Response(null, {
@@ -101,6 +103,7 @@ async function showConsent(
 ): Promise<Response> {
   const host = new URL(request.clientId).host
   const form = await settings.forms.seal({
+    issuer: settings.issuer,
     id: base64urlOf(settings.random(16)),
     account: account.id,
     ...request,
@@ -142,19 +145,24 @@ export async function decideAuthorization(request: Request, settings: SignInSett
       text: `It was not sent from our own page. ${nothingChanged} Start again from your agent.`,
     })
   }
-  const fields = new URLSearchParams(await readBody(request, 65_536))
+  const fields = await readFields(request)
   const sealed = fields.getAll('request')
   const decisions = fields.getAll('decision')
   const decision = decisions[0]
   const form = sealed.length === 1 && sealed[0] ? formSchema.safeParse(await settings.forms.open(sealed[0])) : null
-  if (!form?.success || decisions.length !== 1 || (decision !== 'approve' && decision !== 'decline')) {
+  if (
+    !form?.success ||
+    form.data.issuer !== settings.issuer ||
+    decisions.length !== 1 ||
+    (decision !== 'approve' && decision !== 'decline')
+  ) {
     return messagePage({
       status: 400,
       title: 'This form isn’t complete',
       text: `Something of it is missing or was changed. ${nothingChanged} Start again from your agent.`,
     })
   }
-  const { id, account: accountId, expiresAt, ...read } = form.data
+  const { issuer: _, id, account: accountId, expiresAt, ...read } = form.data
   const asked: AuthorizationRequest = { ...read, state: read.state }
   if (expiresAt <= settings.now()) {
     return messagePage({
@@ -163,7 +171,7 @@ export async function decideAuthorization(request: Request, settings: SignInSett
       text: `It waited longer than half an hour. ${nothingChanged} Start again from your agent.`,
     })
   }
-  const account = await settings.account(request)
+  const account = await accountOf(request, settings)
   if (account?.id !== accountId) {
     return messagePage({
       status: 403,
@@ -219,6 +227,21 @@ export async function decideAuthorization(request: Request, settings: SignInSett
   return decision === 'approve'
     ? redirectBack(asked.redirectUri, settings.issuer, { code, state: asked.state })
     : redirectBack(asked.redirectUri, settings.issuer, { error: 'access_denied', state: asked.state })
+}
+
+async function readFields(request: Request): Promise<URLSearchParams> {
+  const text = await readBody(request, 65_536)
+  // Another type is no form of ours: then nothing of it is there.
+  return new URLSearchParams(mediaType(request) === 'application/x-www-form-urlencoded' ? text : '')
+}
+
+/** Who is signed in to the site; what the company's own code gives is looked at before anything is bound to it. */
+async function accountOf(request: Request, settings: SignInSettings): Promise<Account | null> {
+  const account: unknown = await settings.account(request)
+  if (account === null || account === undefined) return null
+  if (!isJsonObject(account) || typeof account.id !== 'string' || account.id === '' || typeof account.name !== 'string')
+    throw new TypeError('`account` has to give { id, name }, both texts, or null.')
+  return { id: account.id, name: account.name }
 }
 
 /** A form that grants is taken from our own pages only. Browsers tell where it came from, in one header or the other. */
