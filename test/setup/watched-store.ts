@@ -34,7 +34,7 @@ export function watch(store: Store): WatchedStore {
     }),
     spent: async () => ({
       ids: (await query().selectFrom('poppy_used_ids').select('id_hash').execute()).length,
-      proofs: (await query().selectFrom('poppy_proofs').select('id_hash').execute()).length,
+      proofs: (await query().selectFrom('poppy_proofs').select('mark').execute()).length,
     }),
   }
 }
