@@ -57,7 +57,7 @@ interface Reading {
  * Last use is written at most this often (milliseconds): a write for every request would cost more than the request.
  * Where a Session ends soon without use, more often: else one that is used all the time would end as idle.
  */
-const touchInterval = (idle: number) => Math.min(60_000, idle / 10)
+const touchInterval = (idle: number) => Math.min(60_000, Math.floor(idle / 10))
 
 type Touching = Reading & { readonly staleAt: number; readonly aliveAt: number }
 type Claim = { readonly mark: string; readonly passesUntil: number }
@@ -243,18 +243,17 @@ function touchingOf({ sessionId, now, idle }: Reading): Touching {
 async function stateOf(scope: Scope, row: SessionRow, touching: Touching): Promise<SessionState | null> {
   const session = parseState(row)
   // PostgreSQL has noted the use in the same statement. The statements check again what is only guessed here.
-  if (
-    session !== null &&
-    scope.db.name === 'sqlite' &&
-    session.endedAt === null &&
-    session.lastUsedAt > touching.aliveAt
-  ) {
+  if (session !== null && scope.db.name === 'sqlite' && isRunning(session, touching)) {
     if (session.lastUsedAt <= touching.staleAt) await touchSession(scope, touching)
     const { grant } = session
     if (grant !== null && grant.lastUsedAt <= touching.staleAt)
       await touchGrant(scope, { ...touching, grantId: grant.id })
   }
   return session
+}
+
+function isRunning({ endedAt, expiresAt, lastUsedAt }: SessionState, { now, aliveAt }: Touching): boolean {
+  return endedAt === null && now < expiresAt && lastUsedAt > aliveAt
 }
 
 function parseState({ state }: SessionRow): SessionState | null {

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, realpathSync } from 'node:fs'
 import { uptime } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import { Kysely, SqliteDialect } from 'kysely'
@@ -34,7 +34,8 @@ export interface SqliteOptions {
  * A store in a SQLite file. Replay marks are in `<path>-proofs` beside it. Both are made when they are missing, readable
  * by their owner alone. `':memory:'` keeps everything in memory, for tests.
  *
- * One process opens a file once; several processes on one machine may share it. Not for network file systems.
+ * Companies in one process share one connection to a file, and several processes on one machine may share the file. Not
+ * for network file systems.
  *
  * @example
  * createCompany({ store: sqlite('poppy.db'), … })
@@ -43,12 +44,71 @@ export function sqlite(path: string, options: SqliteOptions = {}): Store {
   return { name: 'sqlite', open: (context) => open(path, options, context) }
 }
 
-async function open(path: string, options: SqliteOptions, context: StoreContext): Promise<Database> {
-  const { busyTimeout = 5000 } = options
-  const inMemory = path === ':memory:'
-  const proofsPath = inMemory ? ':memory:' : `${path}-proofs`
-  if (!inMemory) for (const file of [path, proofsPath]) makePrivate(file)
+interface OpenFile {
+  readonly database: Promise<Database>
+  readonly listeners: Set<(sql: string) => void>
+  users: number
+}
 
+/**
+ * By real path. Two connections of one process to one file stop it: the second's `begin immediate` blocks the very event
+ * loop that the first needs to get on and commit.
+ */
+const openFiles = new Map<string, OpenFile>()
+
+async function open(path: string, options: SqliteOptions, context: StoreContext): Promise<Database> {
+  if (path === ':memory:') return connectFiles(path, path, options, context)
+  const proofsPath = `${path}-proofs`
+  for (const file of [path, proofsPath]) makePrivate(file)
+  const key = realpathSync(path)
+  const file = openFiles.get(key) ?? openFirst(key, path, proofsPath, options, context)
+  file.users++
+  const { onQuery } = context
+  if (onQuery) file.listeners.add(onQuery)
+  const database = await file.database
+  let isOpen = true
+  return {
+    ...database,
+    get query() {
+      return database.query
+    },
+    async close() {
+      if (!isOpen) return
+      isOpen = false
+      if (onQuery) file.listeners.delete(onQuery)
+      file.users--
+      if (file.users > 0) return
+      openFiles.delete(key)
+      await database.close()
+    },
+  }
+}
+
+function openFirst(
+  key: string,
+  path: string,
+  proofsPath: string,
+  options: SqliteOptions,
+  context: StoreContext,
+): OpenFile {
+  const listeners: OpenFile['listeners'] = new Set()
+  const onQuery = (sql: string) => {
+    for (const listener of listeners) listener(sql)
+  }
+  const database = connectFiles(path, proofsPath, options, { ...context, onQuery })
+  const file: OpenFile = { database, listeners, users: 0 }
+  openFiles.set(key, file)
+  // The next one to open it tries anew.
+  database.catch(() => openFiles.delete(key))
+  return file
+}
+
+async function connectFiles(
+  path: string,
+  proofsPath: string,
+  { busyTimeout = 5000, machineRun }: SqliteOptions,
+  context: StoreContext,
+): Promise<Database> {
   const connection = connect(path, busyTimeout, context.onQuery)
   try {
     await untilFree(busyTimeout, () => useWal(connection, 'main'))
@@ -63,7 +123,7 @@ async function open(path: string, options: SqliteOptions, context: StoreContext)
       // Kysely's `begin` is ours, `begin immediate`: the lock that processes which start together wait for.
       const isNew = connection.all(`select 1 from main.sqlite_master where name = 'poppy_schema'`, []).length === 0
       await migrate(transaction, 'sqlite', isNew)
-      const run = options.machineRun ?? currentMachineRun(context.now())
+      const run = machineRun ?? currentMachineRun(context.now())
       return openReplayFile(connection, { isMainNew: isNew, run, now: context.now() })
     })
     return bindDatabase({

@@ -1,0 +1,60 @@
+import type { CodesTable, GrantsTable, SessionsTable } from '../../packages/company/src/store/tables.ts'
+
+/** Rows for storage tests: complete, with only what a test is about written in it. */
+
+/** The moment that storage tests happen at, milliseconds since 1970. */
+export const now = 1_750_000_000_000
+
+export const minutes = (count: number): number => count * 60_000
+export const days = (count: number): number => minutes(count * 24 * 60)
+
+type Row<Table> = Omit<Table, 'company'>
+
+export function sessionRow(row: Partial<Row<SessionsTable>> = {}): Row<SessionsTable> {
+  return {
+    id: 's',
+    client_id: 'https://agent.example/client',
+    user_id: 'user',
+    account: null,
+    grant_id: null,
+    epoch: 0,
+    created_at: now,
+    last_used_at: now,
+    expires_at: now + days(90),
+    ended_at: null,
+    ...row,
+  }
+}
+
+export function grantRow(row: Partial<Row<GrantsTable>> = {}): Row<GrantsTable> {
+  return {
+    id: 'g',
+    client_id: 'https://agent.example/client',
+    user_id: 'user',
+    account: 'ada',
+    scopes: 'poppy:read poppy:write',
+    sign_in: 'direct',
+    token_hash: `hash of ${row.id ?? 'g'}`,
+    created_at: now,
+    last_used_at: now,
+    expires_at: now + days(30),
+    revoked_at: null,
+    ...row,
+  }
+}
+
+export function codeRow(row: Partial<Row<CodesTable>> = {}): Row<CodesTable> {
+  return {
+    code_hash: 'code',
+    client_id: 'https://agent.example/client',
+    redirect_uri: 'https://agent.example/callback',
+    code_challenge: 'challenge',
+    account: 'ada',
+    scopes: 'poppy:read',
+    created_at: now,
+    expires_at: now + minutes(1),
+    used_at: null,
+    grant_id: null,
+    ...row,
+  }
+}

@@ -1,0 +1,95 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { onTestFinished } from 'vitest'
+import type { Database, Logger, Store, StoreContext } from '../../packages/company/src/store/database.ts'
+import { postgres } from '../../packages/company/src/store/postgres.ts'
+import { type SqliteOptions, sqlite } from '../../packages/company/src/store/sqlite.ts'
+import { freshSchema, postgresMissing } from './postgres.ts'
+import type { StoreAddress, StoreTask } from './store-process.ts'
+
+/** The two databases, so that each storage test runs on both: `describe.each(stores)('…', ({ missing, fresh }) => …)`. */
+
+/** An empty database of one test's own. */
+export interface FreshStore {
+  readonly address: StoreAddress
+  readonly store: (options?: SqliteOptions) => Store
+  /** Opens another connection to it, as another instance would. It is closed when the test ends. */
+  readonly open: (context?: Partial<StoreContext>, options?: SqliteOptions) => Promise<Database>
+}
+
+export const silent: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore }
+
+export const stores: readonly {
+  readonly name: Database['name']
+  /** Why it is skipped here, or null. */
+  readonly missing: string | null
+  readonly fresh: () => Promise<FreshStore>
+}[] = [
+  {
+    name: 'sqlite',
+    missing: null,
+    async fresh() {
+      const folder = mkdtempSync(join(tmpdir(), 'poppyseed-store-'))
+      onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+      const path = join(folder, 'poppy.db')
+      return freshStore({ kind: 'sqlite', path }, (options) => sqlite(path, options))
+    },
+  },
+  {
+    name: 'postgres',
+    missing: postgresMissing,
+    async fresh() {
+      const { url, drop } = await freshSchema()
+      onTestFinished(drop)
+      return freshStore({ kind: 'postgres', url }, () => postgres(url))
+    },
+  },
+]
+
+function freshStore(address: StoreAddress, store: FreshStore['store']): FreshStore {
+  return {
+    address,
+    store,
+    async open(context, options) {
+      const database = await store(options).open({ now: () => 0, log: silent, ...context })
+      // Vitest runs these from the last to the first, so the folder and the schema go after it.
+      onTestFinished(database.close)
+      return database
+    },
+  }
+}
+
+/**
+ * Starts processes that open the same database and do the same work at the same moment; gives what each of them got.
+ * With `open` as their work they also migrate at the same moment.
+ */
+export async function race(address: StoreAddress, count: number, task: StoreTask): Promise<unknown[]> {
+  const script = join(import.meta.dirname, 'store-process.ts')
+  const processes = Array.from({ length: count }, () => {
+    const child = spawn(
+      process.execPath,
+      ['--conditions', '@poppyseed/source', script, JSON.stringify({ address, task })],
+      { stdio: ['pipe', 'pipe', 'inherit'] },
+    )
+    onTestFinished(() => void child.kill())
+    return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() }
+  })
+  await Promise.all(processes.map(({ lines }) => lines.next()))
+  for (const { child } of processes) child.stdin.end('go\n')
+  const results = await Promise.all(processes.map(({ lines }) => lines.next()))
+  await Promise.all(processes.map(({ child }) => ended(child)))
+  return results.map(({ value, done }) => {
+    if (done) throw new Error('a process ended without a result')
+    return JSON.parse(value)
+  })
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+}
+
+function ignore(): void {}
