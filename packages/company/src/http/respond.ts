@@ -1,4 +1,4 @@
-import { errorRow, formatChallenge, makeId, PoppyError } from '@poppyseed/protocol'
+import { errorRow, formatChallenge, makeId, PoppyError, signatureAlgorithms } from '@poppyseed/protocol'
 import type { Logger } from '../store/database.ts'
 
 /** Responses: the one boundary at which a thrown error becomes an answer (6). */
@@ -44,8 +44,7 @@ export function errorResponse(
       error_description: error.description,
       scope: error.scope,
       // 4.3: a client that can't make one of these signatures learns it here
-      algs:
-        style.scheme === 'DPoP' && error.code === 'invalid_dpop_proof' ? 'ES256 ES384 RS256 PS256 EdDSA' : undefined,
+      algs: style.scheme === 'DPoP' && error.code === 'invalid_dpop_proof' ? signatureAlgorithms.join(' ') : undefined,
       resource_metadata: style.resourceMetadata,
     })
   }
