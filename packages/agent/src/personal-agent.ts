@@ -6,6 +6,7 @@ import { createIdentity } from './identity/identity.ts'
 import { createDocumentReader } from './net/document.ts'
 import type { Fetch } from './net/exchange.ts'
 import { createPatience } from './net/patience.ts'
+import { createPublicFetch } from './net/public-fetch.ts'
 import { type KnownCompany, knownCompanies } from './sessions/records.ts'
 import type { SignInResult } from './sessions/sign-in.ts'
 import type { AgentStore } from './store/store.ts'
@@ -24,7 +25,7 @@ export interface PersonalAgentOptions {
   readonly keys: readonly unknown[]
   /** Where Users, Sessions and Account Tokens are kept: `fileStore(path)`, `memoryStore()` or your own. */
   readonly store: AgentStore
-  /** For every request to a Company. The global one when left out. */
+  /** For every request to a Company. When left out: public addresses alone, and this machine's with `allowHttp`. */
   readonly fetch?: Fetch
   /** Unix time in milliseconds. */
   readonly now?: () => number
@@ -79,7 +80,7 @@ export function createPersonalAgent(options: PersonalAgentOptions): PersonalAgen
   const {
     store,
     allowHttp = false,
-    fetch = globalThis.fetch,
+    fetch = createPublicFetch(allowHttp),
     now = Date.now,
     random = (length) => crypto.getRandomValues(new Uint8Array(length)),
     wait = async (milliseconds, signal) => {

@@ -1,5 +1,6 @@
 import { AgentError } from '../errors.ts'
 import type { Fetch } from '../net/exchange.ts'
+import { createPublicFetch } from '../net/public-fetch.ts'
 import { type AgentUser, createPersonalAgent, type PersonalAgent } from '../personal-agent.ts'
 import { fileStore } from '../store/file.ts'
 import { type Home, type KeptIdentity, openHome } from './home.ts'
@@ -10,7 +11,8 @@ import { createOutput, type Output, type Terminal } from './terminal.ts'
 
 /** The world around `poppy`: a test hands in its own. */
 export interface Surroundings extends Terminal {
-  readonly fetch: Fetch
+  /** Left out: public addresses, and this machine's for a local identity. */
+  readonly fetch?: Fetch
   /** Unix time in milliseconds. */
   readonly now: () => number
   /** Ends `poppy serve`. */
@@ -54,7 +56,7 @@ export async function openAgent({ around, home }: CommandContext): Promise<OpenA
     keys: identity.keys,
     store: fileStore(home.statePath),
     allowHttp: identity.local,
-    fetch: around.fetch,
+    ...(around.fetch ? { fetch: around.fetch } : {}),
     now: around.now,
     maxWaitSeconds: 30,
   })
@@ -64,5 +66,5 @@ export async function openAgent({ around, home }: CommandContext): Promise<OpenA
 /** Opens the agent and does what needs its identity to be reachable. */
 export async function withAgent<T>(context: CommandContext, work: (open: OpenAgent) => Promise<T>): Promise<T> {
   const open = await openAgent(context)
-  return whileServed(open.agent, open.identity.local, context.around.fetch, () => work(open))
+  return whileServed(open.agent, open.identity.local, context.around.fetch ?? createPublicFetch(true), () => work(open))
 }

@@ -1,4 +1,5 @@
 import { AgentError } from '../errors.ts'
+import { shellWord } from './terminal.ts'
 
 /** What helps after an error, and the exit code that a program sees. */
 
@@ -15,16 +16,17 @@ export function exitCodeOf(error: unknown): number {
 /** The command that helps, or undefined where the error's own sentence has said it. */
 export function hintFor(error: unknown, command: string, domain: string | undefined): string | undefined {
   if (!(error instanceof AgentError)) return undefined
+  const at = domain === undefined ? '<domain>' : shellWord(domain)
   switch (error.code) {
     case 'sign_in_required':
     case 'insufficient_scope':
     case 'sign_in_failed':
     case 'sign_in_expired': {
-      const scopes = (error.scopes ?? []).map((scope) => ` --scope ${scope}`).join('')
-      return `Try: poppy sign-in ${domain ?? '<domain>'}${scopes}`
+      const scopes = (error.scopes ?? []).map((scope) => ` --scope ${shellWord(scope)}`).join('')
+      return `Try: poppy sign-in ${at}${scopes}`
     }
     case 'unknown_operation':
-      return `Try: poppy tools ${domain ?? '<domain>'}`
+      return `Try: poppy tools ${at}`
     case 'invalid_input':
       return `Try: poppy ${command} --help`
     case 'misconfigured':
@@ -33,7 +35,7 @@ export function hintFor(error: unknown, command: string, domain: string | undefi
         : 'Try: poppy init --local (for development), or poppy init --help'
     case 'not_a_company':
     case 'sign_in_unavailable':
-      return command === 'discover' ? undefined : `Try: poppy discover ${domain ?? '<domain>'}`
+      return command === 'discover' ? undefined : `Try: poppy discover ${at}`
     case 'client_refused':
       return 'The Company must be able to fetch your agent’s identity. Try: poppy serve'
     default:

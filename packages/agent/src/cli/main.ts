@@ -12,7 +12,6 @@ process.exitCode = await runPoppy(args, {
   stderr: (text) => void process.stderr.write(text),
   isTerminal: process.stdout.isTTY,
   env: process.env,
-  fetch: globalThis.fetch,
   now: Date.now,
   stop: stop.signal,
 })

@@ -1,4 +1,5 @@
 import { AgentError } from '../errors.ts'
+import { privateAddressCode } from './public-fetch.ts'
 
 /** One HTTP exchange with limits: no redirects, a time limit, and a body that is read up to a size and no further. */
 
@@ -20,11 +21,17 @@ export async function send(
     if (error instanceof AgentError) throw error
     // The host's own abort is the host's: it passes through as it is.
     if (limits.signal?.aborted) throw limits.signal.reason
+    const code = codeOf(error)
+    if (code === privateAddressCode) {
+      throw new AgentError('unreachable', `${new URL(url).host} is inside a private network, so it was not asked.`, {
+        action: 'give_up',
+      })
+    }
     throw new AgentError(
       'unreachable',
       timeout?.aborted
         ? `${new URL(url).host} did not answer within ${limits.seconds} seconds.`
-        : `${new URL(url).host} can't be reached${because(error)}.`,
+        : `${new URL(url).host} can't be reached${code === undefined ? '' : ` (${code})`}.`,
     )
   }
 }
@@ -57,10 +64,9 @@ export function isRedirect(response: Response): boolean {
 }
 
 /** Network errors by their system code alone: the rest of an error may quote the request. */
-function because(error: unknown): string {
+function codeOf(error: unknown): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if ('code' in cause && typeof cause.code === 'string' && /^[A-Z0-9_]{3,60}$/.test(cause.code))
-      return ` (${cause.code})`
+    if ('code' in cause && typeof cause.code === 'string' && /^[A-Z0-9_]{3,60}$/.test(cause.code)) return cause.code
   }
-  return ''
+  return undefined
 }

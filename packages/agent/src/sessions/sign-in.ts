@@ -129,6 +129,8 @@ export async function beginSignIn(
   })) {
     url.searchParams.set(name, value)
   }
+  // 4.5: a space as %20, which every server reads as one
+  url.search = url.search.replaceAll('+', '%20')
   return new Pending(url.href, state, () => waitFor(context, state))
 }
 

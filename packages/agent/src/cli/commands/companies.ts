@@ -2,7 +2,7 @@ import { isLoopbackHost } from '@poppyseed/protocol'
 import type { Company } from '../../company.ts'
 import type { KnownCompany } from '../../sessions/records.ts'
 import { type CommandContext, openAgent } from '../command.ts'
-import { clean, table } from '../terminal.ts'
+import { clean, shellWord, table } from '../terminal.ts'
 
 /** `poppy discover` and `poppy status`: what is known of Companies. */
 
@@ -24,7 +24,7 @@ export async function discover(context: CommandContext, domain: string): Promise
   output.line()
   for (const row of table(rowsOf(company))) output.line(`  ${row}`)
   output.line()
-  output.line(`Next: poppy tools ${domain}`)
+  output.line(`Next: poppy tools ${shellWord(domain)}`)
 }
 
 function rowsOf(company: Company): readonly (readonly string[])[] {

@@ -1,7 +1,7 @@
 import { AgentError } from '../../errors.ts'
 import type { SignInResult } from '../../sessions/sign-in.ts'
 import { type CommandContext, withAgent } from '../command.ts'
-import { clean } from '../terminal.ts'
+import { clean, shellWord } from '../terminal.ts'
 
 /** `poppy sign-in` and `poppy sign-out` (4.5, 4.9). */
 
@@ -41,7 +41,7 @@ export async function signIn(context: CommandContext, domain: string, options: S
     if (result.replaced === 'not_revoked') {
       output.line('The access from before could not be withdrawn; you can end it in your account there.')
     }
-    output.line(`Next: poppy tools ${domain}`)
+    output.line(`Next: poppy tools ${shellWord(domain)}`)
   })
 }
 

@@ -6,7 +6,7 @@ import type { Company } from '../../company.ts'
 import { AgentError } from '../../errors.ts'
 import type { Session } from '../../session.ts'
 import { type CommandContext, withAgent } from '../command.ts'
-import { block, clean, table } from '../terminal.ts'
+import { block, clean, shellWord, table } from '../terminal.ts'
 
 /** `poppy tools` and `poppy call`: what a Company offers, by OpenAPI or MCP (6). */
 
@@ -50,7 +50,9 @@ export async function tools(context: CommandContext, domain: string, name: strin
     ])
     for (const row of table(rows)) output.line(row)
     output.line()
-    output.line(`Next: poppy tools ${domain} <tool> for what it takes, poppy call ${domain} <tool> to use it`)
+    output.line(
+      `Next: poppy tools ${shellWord(domain)} <tool> for what it takes, poppy call ${shellWord(domain)} <tool> to use it`,
+    )
   })
 }
 
@@ -66,8 +68,8 @@ function showTool({ output }: CommandContext, domain: string, tool: OfferedTool)
   ])
   for (const row of table(rows)) output.line(`  ${row}`)
   output.line()
-  const required = tool.input.filter((input) => input.required).map((input) => ` --arg ${clean(input.name)}=…`)
-  output.line(`Next: poppy call ${domain} ${clean(tool.name)}${required.join('')}`)
+  const required = tool.input.filter((input) => input.required).map((input) => ` --arg ${shellWord(input.name)}=…`)
+  output.line(`Next: poppy call ${shellWord(domain)} ${shellWord(tool.name)}${required.join('')}`)
 }
 
 /** OpenAPI first: a Company may list the same tools twice, and each stands here once. */
