@@ -40,7 +40,11 @@ export async function openForm(world: World, agent = world.agent, bend: Record<s
 export function decideOn(
   world: World,
   form: string,
-  decision: { readonly scopes?: readonly string[]; readonly decision?: string; readonly headers?: Record<string, string> } = {},
+  decision: {
+    readonly scopes?: readonly string[]
+    readonly decision?: string
+    readonly headers?: Record<string, string>
+  } = {},
 ) {
   const body = new URLSearchParams({ request: form, decision: decision.decision ?? 'approve' })
   for (const scope of decision.scopes ?? ['poppy:read', 'poppy:write']) body.append('scope', scope)
