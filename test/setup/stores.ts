@@ -76,6 +76,8 @@ export async function race(address: StoreAddress, count: number, task: StoreTask
       { stdio: ['pipe', 'pipe', 'inherit'] },
     )
     onTestFinished(() => void child.kill())
+    // A process that failed has no ear for the signal; what it lacks is its result, below.
+    child.stdin.on('error', ignore)
     return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() }
   })
   await Promise.all(processes.map(({ lines }) => lines.next()))

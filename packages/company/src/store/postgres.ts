@@ -78,6 +78,10 @@ async function bringUpToDate(root: Kysely<Tables>): Promise<void> {
 }
 
 async function hasSchemaTable(query: Kysely<Tables>): Promise<boolean> {
-  const { rows } = await sql<{ there: boolean }>`select to_regclass('poppy_schema') is not null as there`.execute(query)
+  // Read from the catalogue: `to_regclass` answers from a cache that, inside a transaction, doesn't hear of a table that
+  // another instance made while this one waited for the lock.
+  const { rows } = await sql<{ there: boolean }>`select exists (
+    select from pg_catalog.pg_class where relname = 'poppy_schema' and pg_catalog.pg_table_is_visible(oid)
+  ) as there`.execute(query)
   return rows[0]?.there === true
 }

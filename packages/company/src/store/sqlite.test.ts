@@ -1,0 +1,133 @@
+import { rmSync, statSync } from 'node:fs'
+import { relative } from 'node:path'
+import { sql } from 'kysely'
+import { describe, expect, it } from 'vitest'
+import { days, minutes, now, sessionRow } from '../../../../test/setup/rows.ts'
+import { type FreshStore, silent, stores } from '../../../../test/setup/stores.ts'
+import { claimProof, insertSession, readSession } from '../sessions/store.ts'
+import { spendCode } from '../sign-in/store.ts'
+import type { Database, Scope } from './database.ts'
+import { sqlite } from './sqlite.ts'
+
+const company = 'https://miramar.example'
+
+async function freshFile(): Promise<FreshStore & { readonly path: string }> {
+  const store = await stores[0]?.fresh()
+  if (store?.address.kind !== 'sqlite') throw new Error('SQLite is the first of the stores')
+  return { ...store, path: store.address.path }
+}
+
+async function pragma(db: Database, text: string): Promise<unknown> {
+  const { rows } = await sql.raw<Record<string, unknown>>(`pragma ${text}`).execute(db.query)
+  return Object.values(rows[0] ?? {})[0]
+}
+
+describe('SQLite', () => {
+  it('syncs each commit of the main file, and lets replay marks reach the disk later', async () => {
+    const { open } = await freshFile()
+    const db = await open()
+    const full = 2
+    const normal = 1
+    expect(await pragma(db, 'main.synchronous')).toBe(full)
+    expect(await pragma(db, 'replay.synchronous')).toBe(normal)
+    expect(await pragma(db, 'main.journal_mode')).toBe('wal')
+    expect(await pragma(db, 'replay.journal_mode')).toBe('wal')
+    expect(await pragma(db, 'foreign_keys')).toBe(1)
+    // The same connection inside a transaction, where all that matters is committed.
+    expect(await db.transaction(() => pragma(db, 'main.synchronous'))).toBe(full)
+    const attached = await sql<{ name: string }>`select name from replay.sqlite_master where type = 'table'`.execute(
+      db.query,
+    )
+    expect(attached.rows.map(({ name }) => name)).toContain('poppy_proofs')
+  })
+
+  it('makes files that their owner alone can read', async () => {
+    const { open, path } = await freshFile()
+    const scope: Scope = { db: await open(), company }
+    await claimProof(scope, { thumbprint: 'key', proofId: 'a', passesUntil: now })
+    for (const suffix of ['', '-wal', '-shm', '-proofs', '-proofs-wal', '-proofs-shm']) {
+      expect(statSync(path + suffix).mode & 0o777, suffix).toBe(0o600)
+    }
+  })
+
+  it('takes the lock when a transaction begins, not when it first writes', async () => {
+    const seen: string[] = []
+    const { open } = await freshFile()
+    const db = await open({ onQuery: (text) => seen.push(text) })
+    seen.length = 0
+    await db.transaction(async () => {})
+    expect(seen).toEqual(['begin immediate', 'commit'])
+  })
+
+  it('has one connection for all Companies of a process, until the last one closes', async () => {
+    const { open, path, store } = await freshFile()
+    const seen: string[] = []
+    const first = await open()
+    const second = await sqlite(relative(process.cwd(), path)).open({
+      now: () => now,
+      log: silent,
+      onQuery: (text) => seen.push(text),
+    })
+    await Promise.all(
+      [first, second].map((db) => db.transaction(() => spendCode({ db, company }, { codeHash: '', now }))),
+    )
+    await first.close()
+    await insertSession({ db: second, company }, sessionRow())
+    expect(seen.at(-1)).toMatch(/insert into "poppy_sessions"/)
+    await second.close()
+    const third = await store().open({ now: () => now, log: silent })
+    expect(await readSession({ db: third, company }, { sessionId: 's', now, idle: days(1) })).not.toBeNull()
+    await third.close()
+  })
+
+  it('works in memory', async () => {
+    const db = await sqlite(':memory:').open({ now: () => now, log: silent })
+    const scope: Scope = { db, company }
+    expect(await claimProof(scope, { thumbprint: 'key', proofId: 'a', passesUntil: now })).toBe(true)
+    expect(await claimProof(scope, { thumbprint: 'key', proofId: 'a', passesUntil: now })).toBe(false)
+    await db.close()
+  })
+
+  it('says which folder is missing', async () => {
+    const { path } = await freshFile()
+    const nowhere = sqlite(`${path}/nowhere/poppy.db`)
+    await expect(nowhere.open({ now: () => now, log: silent })).rejects.toThrow(/nowhere/)
+  })
+})
+
+describe('Replay marks in SQLite are complete', () => {
+  async function startOf({ open }: FreshStore, at: number, machineRun: string): Promise<number> {
+    const db = await open({ now: () => at }, { machineRun })
+    await db.close()
+    return db.marksCompleteSince
+  }
+
+  it('from the beginning, in a new database and after a crash of the process', async () => {
+    const file = await freshFile()
+    expect(await startOf(file, now, 'run 1')).toBe(0)
+    expect(await startOf(file, now + minutes(1), 'run 1')).toBe(0)
+  })
+
+  it('from now on, when the machine was started anew or is another one, also for the starts after that', async () => {
+    const file = await freshFile()
+    await startOf(file, now, 'run 1')
+    expect(await startOf(file, now + minutes(1), 'run 2')).toBe(now + minutes(1))
+    expect(await startOf(file, now + minutes(2), 'run 2')).toBe(now + minutes(1))
+    expect(await startOf(file, now + minutes(3), 'run 3')).toBe(now + minutes(3))
+  })
+
+  it('from now on, when their file was lost and the Sessions were not', async () => {
+    const file = await freshFile()
+    await startOf(file, now, 'run 1')
+    for (const suffix of ['-proofs', '-proofs-wal', '-proofs-shm']) rmSync(file.path + suffix, { force: true })
+    expect(await startOf(file, now + minutes(1), 'run 1')).toBe(now + minutes(1))
+  })
+
+  it('by themselves, without being told the run of the machine', async () => {
+    const { open } = await freshFile()
+    const first = await open({ now: () => now })
+    await first.close()
+    const second = await open({ now: () => now })
+    expect([first.marksCompleteSince, second.marksCompleteSince]).toEqual([0, 0])
+  })
+})
