@@ -233,7 +233,7 @@ export const cases: readonly Case[] = [
     situation:
       'An authorization code is exchanged twice, twice at once, with a wrong verifier first, or by another Personal Agent.',
     right: 'At most one exchange succeeds, later ones get invalid_grant, and reuse revokes what the code gave.',
-    built: false,
+    built: true,
   },
   {
     id: 'K26',
@@ -242,7 +242,7 @@ export const cases: readonly Case[] = [
     situation: 'PKCE is left out, plain, or incomplete, at the authorization page or at the exchange.',
     right:
       'No code challenge or a plain one is refused at the page; a missing, empty or short verifier is refused at the exchange.',
-    built: false,
+    built: true,
   },
   {
     id: 'K27',
@@ -261,7 +261,7 @@ export const cases: readonly Case[] = [
     situation:
       'A sign-in returns with success, a decline or a bad scope; and the Personal Agent is fed a return with no iss, a wrong one, or one with an extra slash.',
     right: 'The Company always states iss; the Personal Agent refuses the three and sends no code.',
-    built: false,
+    built: true,
   },
   {
     id: 'K29',
@@ -288,7 +288,7 @@ export const cases: readonly Case[] = [
     situation:
       'A redirect_uri differs a little from a listed one: user part, dot segments, query, fragment, letter case, slash, port.',
     right: 'Only an equal string passes; else an error page here, and no redirect.',
-    built: false,
+    built: true,
   },
   {
     id: 'K32',
@@ -325,7 +325,7 @@ export const cases: readonly Case[] = [
     situation:
       'Someone already signed in meets a second request: wider scopes, another Personal Agent, remembered consent.',
     right: 'They are asked again for anything new, and what they leave unticked is not granted.',
-    built: false,
+    built: true,
   },
   {
     id: 'K36',
