@@ -6,6 +6,7 @@ import { playVisit } from './visit.ts'
 const port = Number(process.env.PORT ?? 4000)
 const directory = process.env.DATABASE_DIR ?? fileURLToPath(new URL('../data', import.meta.url))
 const log = (line: string): void => console.error(line)
+let isClosing = false
 
 if (!Number.isInteger(port) || port < 0 || port > 65_535) {
   log(`PORT must be a number from 0 to 65535. It is: ${process.env.PORT}`)
@@ -20,6 +21,7 @@ async function visit(address: string): Promise<void> {
     console.log('A personal agent visits:')
     await playVisit({ address, agent, say: (line) => console.log(`${String(++step).padStart(3)}. ${line}`) })
   } catch (error) {
+    if (isClosing) return
     log(
       `The visit stopped after step ${step}: ${error instanceof Error ? error.message : 'unknown reason'} The hotel stays open.`,
     )
@@ -30,9 +32,21 @@ async function visit(address: string): Promise<void> {
 
 try {
   const hotel = await startHotel({ port, directory, origin: process.env.ORIGIN, log })
+  // Before anything is said: whoever reads it may press Ctrl+C at once.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => {
+      if (isClosing) return
+      isClosing = true
+      hotel.close().catch((error: unknown) => {
+        log(`The hotel did not close cleanly: ${error instanceof Error ? error.message : 'unknown reason'}`)
+        process.exitCode = 1
+      })
+    })
+  }
   console.log(`Hotel Miramar is open at ${hotel.origin}\n`)
   await visit(hotel.origin)
-  console.log(`
+  if (!isClosing) {
+    console.log(`
 Look around
   Rooms and the site      ${hotel.origin}/
   What agents read        ${hotel.origin}/.well-known/poppy.json
@@ -52,17 +66,6 @@ Let an agent of your own in, from another terminal
 Play the visit again with: npm run visit -- ${hotel.origin}
 What guests do is kept in ${directory}
 Ctrl+C closes the hotel.`)
-
-  let closing = false
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.on(signal, () => {
-      if (closing) return
-      closing = true
-      hotel.close().catch((error: unknown) => {
-        log(`The hotel did not close cleanly: ${error instanceof Error ? error.message : 'unknown reason'}`)
-        process.exitCode = 1
-      })
-    })
   }
 } catch (error) {
   const taken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'

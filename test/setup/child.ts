@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process'
+import { onTestFinished } from 'vitest'
+
+/** A command of the repository as a person types it, in a process group of its own. */
+export interface Child {
+  /** What it has written so far. */
+  readonly output: { readonly stdout: string; readonly stderr: string }
+  /** Resolves once stdout has this text; rejects, with all that was written, when the command ends before. */
+  readonly says: (text: string) => Promise<void>
+  /** As Ctrl+C in a terminal does: to every process of the group. */
+  readonly signal: (name: 'SIGINT' | 'SIGTERM') => void
+  /** Resolves when it has ended and its output is complete, with its exit code. */
+  readonly ended: Promise<number | null>
+}
+
+const root = new URL('../..', import.meta.url)
+
+/** Starts `command` in the repository's folder; it is ended with the test. */
+export function startChild(command: string, args: readonly string[], env: Record<string, string> = {}): Child {
+  const child = spawn(command, args, {
+    cwd: root,
+    env: { ...process.env, NO_COLOR: '1', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  const output = { stdout: '', stderr: '' }
+  const listeners = new Set<() => void>()
+  const take = (stream: 'stdout' | 'stderr') => (chunk: string) => {
+    output[stream] += chunk
+    for (const listener of listeners) listener()
+  }
+  child.stdout.setEncoding('utf8').on('data', take('stdout'))
+  child.stderr.setEncoding('utf8').on('data', take('stderr'))
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.on('error', reject).on('close', (code) => resolve(code))
+  })
+  const signal = (name: NodeJS.Signals) => {
+    if (child.pid === undefined) return
+    try {
+      process.kill(-child.pid, name)
+    } catch (error) {
+      // Nobody of the group is left, which is what was wanted.
+      if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+    }
+  }
+  onTestFinished(() => signal('SIGKILL'))
+  return {
+    output,
+    signal,
+    ended,
+    says: (text) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          if (!output.stdout.includes(text)) return
+          listeners.delete(look)
+          resolve()
+        }
+        listeners.add(look)
+        look()
+        ended.then(
+          () => reject(new Error(`It ended without saying “${text}”:\n${output.stdout}\n${output.stderr}`)),
+          reject,
+        )
+      }),
+  }
+}
