@@ -1,3 +1,4 @@
+import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { revokeGrant } from '../../packages/company/src/accounts/store.ts'
 import { admitProof, claimIds, signInSession } from '../../packages/company/src/sessions/store.ts'
@@ -18,6 +19,8 @@ export interface StoreTask {
   readonly company: string
   readonly now: number
   readonly keys: readonly string[]
+  /** Prints each key as soon as it got it, for whoever is about to kill this process. */
+  readonly tell?: true
 }
 
 /** Whether this instance is the one that got it. */
@@ -57,7 +60,11 @@ if (process.argv[2] !== undefined) {
   const got: boolean[] = []
   if (task.work !== 'open') {
     const work = works[task.work]
-    for (const key of task.keys) got.push(await work({ db, company: task.company }, key, task.now))
+    for (const key of task.keys) {
+      const isOurs = await work({ db, company: task.company }, key, task.now)
+      got.push(isOurs)
+      if (task.tell && isOurs) writeSync(1, `${key}\n`)
+    }
   }
   console.log(JSON.stringify(task.work === 'open' ? (await db.health()).schema : got))
   await db.close()

@@ -68,18 +68,7 @@ function freshStore(address: StoreAddress, store: FreshStore['store']): FreshSto
  * With `open` as their work they also migrate at the same moment.
  */
 export async function race(address: StoreAddress, count: number, task: StoreTask): Promise<unknown[]> {
-  const script = join(import.meta.dirname, 'store-process.ts')
-  const processes = Array.from({ length: count }, () => {
-    const child = spawn(
-      process.execPath,
-      ['--conditions', '@poppyseed/source', script, JSON.stringify({ address, task })],
-      { stdio: ['pipe', 'pipe', 'inherit'] },
-    )
-    onTestFinished(() => void child.kill())
-    // A process that failed has no ear for the signal; what it lacks is its result, below.
-    child.stdin.on('error', ignore)
-    return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() }
-  })
+  const processes = Array.from({ length: count }, () => startProcess(address, task))
   await Promise.all(processes.map(({ lines }) => lines.next()))
   for (const { child } of processes) child.stdin.end('go\n')
   const results = await Promise.all(processes.map(({ lines }) => lines.next()))
@@ -88,6 +77,34 @@ export async function race(address: StoreAddress, count: number, task: StoreTask
     if (done) throw new Error('a process ended without a result')
     return JSON.parse(value)
   })
+}
+
+/** Lets one process work and kills it in the middle; gives the keys that it had got by then. */
+export async function killHalfway(address: StoreAddress, task: StoreTask): Promise<string[]> {
+  const { child, lines } = startProcess(address, { ...task, tell: true })
+  await lines.next()
+  child.stdin.end('go\n')
+  const got: string[] = []
+  for await (const line of { [Symbol.asyncIterator]: () => lines }) {
+    // What it prints after its last claim is its whole result: then it was too fast.
+    if (!task.keys.includes(line)) throw new Error('the process had ended before it was killed')
+    if (got.push(line) === Math.floor(task.keys.length / 2)) child.kill('SIGKILL')
+  }
+  await ended(child)
+  return got
+}
+
+function startProcess(address: StoreAddress, task: StoreTask) {
+  const script = join(import.meta.dirname, 'store-process.ts')
+  const child = spawn(
+    process.execPath,
+    ['--conditions', '@poppyseed/source', script, JSON.stringify({ address, task })],
+    { stdio: ['pipe', 'pipe', 'inherit'] },
+  )
+  onTestFinished(() => void child.kill())
+  // A process that failed has no ear for the signal; what it lacks is its result.
+  child.stdin.on('error', ignore)
+  return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() }
 }
 
 async function ended(child: ChildProcess): Promise<void> {

@@ -9,7 +9,7 @@ import { findGrantByToken, grantsOf, insertGrant, revokeGrant, revokeGrantsOf } 
 const company = 'https://miramar.example'
 const idle = days(30)
 
-describe.each(stores)('Grants in $name', ({ missing, fresh }) => {
+describe.each(stores)('Grants in $name', { timeout: 60_000 }, ({ missing, fresh }) => {
   const test = it.skipIf(missing !== null)
   async function start(): Promise<Scope> {
     const { open } = await fresh()

@@ -18,7 +18,7 @@ const proof = (proofId: string, more: { readonly now?: number; readonly thumbpri
   ...more,
 })
 
-describe.each(stores)('Sessions in $name', ({ missing, fresh }) => {
+describe.each(stores)('Sessions in $name', { timeout: 60_000 }, ({ missing, fresh }) => {
   const test = it.skipIf(missing !== null)
   async function start(): Promise<Scope> {
     const { open } = await fresh()

@@ -6,7 +6,7 @@ import { findCode, insertCode, noteGrantOfCode, spendCode } from './store.ts'
 
 const company = 'https://miramar.example'
 
-describe.each(stores)('Codes in $name', ({ missing, fresh }) => {
+describe.each(stores)('Codes in $name', { timeout: 60_000 }, ({ missing, fresh }) => {
   const test = it.skipIf(missing !== null)
   async function start(): Promise<Scope> {
     const { open } = await fresh()

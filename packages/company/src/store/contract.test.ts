@@ -1,14 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { codeRow, now, sessionRow } from '../../../../test/setup/rows.ts'
-import { race, stores } from '../../../../test/setup/stores.ts'
-import { insertSession, readSession } from '../sessions/store.ts'
+import { killHalfway, race, stores } from '../../../../test/setup/stores.ts'
+import { claimIds, claimProof, insertSession, readSession } from '../sessions/store.ts'
 import { findCode, insertCode, spendCode } from '../sign-in/store.ts'
 import type { Scope } from './database.ts'
 import { latestSchema } from './migrations.ts'
 
 const company = 'https://miramar.example'
+const rounds = process.env.LONG ? 10 : 1
 
-describe.each(stores)('The store in $name', ({ name, missing, fresh }) => {
+describe.each(stores)('The store in $name', { timeout: 60_000 }, ({ name, missing, fresh }) => {
   const test = it.skipIf(missing !== null)
   async function start(): Promise<Scope> {
     const { open } = await fresh()
@@ -142,10 +143,30 @@ describe.each(stores)('The store in $name', ({ name, missing, fresh }) => {
   })
 
   test('processes that start together migrate once', async () => {
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < rounds; round++) {
       const { address } = await fresh()
       const schemas = await race(address, 3, { work: 'open', company, now, keys: [] })
       expect(schemas).toEqual([latestSchema, latestSchema, latestSchema])
+    }
+  })
+
+  test('what a process had claimed when it was killed stays claimed', async () => {
+    for (const [work, claims] of [
+      ['admit', 2000],
+      ['ids', 300],
+    ] as const) {
+      const { address, open } = await fresh()
+      const keys = Array.from({ length: claims }, (_, index) => `${work} ${index}`)
+      const got = await killHalfway(address, { work, company, now, keys })
+      expect(got.length).toBeGreaterThanOrEqual(claims / 2)
+      const scope: Scope = { db: await open(), company }
+      for (const key of got) {
+        const isNew =
+          work === 'admit'
+            ? await claimProof(scope, { thumbprint: 't', proofId: key, passesUntil: now })
+            : await claimIds(scope, [{ kind: 'client_assertion', owner: 'c', id: key, expiresAt: now }])
+        if (isNew) expect.fail(`${key} was lost`)
+      }
     }
   })
 

@@ -1,0 +1,128 @@
+import { describe, expect, it } from 'vitest'
+import { codeRow, days, grantRow, minutes, now, sessionRow } from '../../../../test/setup/rows.ts'
+import { stores } from '../../../../test/setup/stores.ts'
+import * as accounts from '../accounts/store.ts'
+import * as sessions from '../sessions/store.ts'
+import * as signIn from '../sign-in/store.ts'
+import * as cleaning from './clean-up.ts'
+import type { Database, Scope } from './database.ts'
+
+/** Every query names the Company: shown for each function that a chapter's `store.ts` exports, also for new ones. */
+
+const mine = 'https://miramar.example'
+const others = 'https://other.example'
+const later = now + days(400)
+const proof = {
+  sessionId: 's',
+  thumbprint: 'key',
+  proofId: 'p',
+  passesUntil: now,
+  now: now + minutes(2),
+  idle: days(30),
+}
+
+/** Each function with ids that both Companies have. */
+const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
+  admitProof: (scope) => sessions.admitProof(scope, proof),
+  readSession: (scope) => sessions.readSession(scope, proof),
+  peekSession: (scope) => sessions.peekSession(scope, 's'),
+  claimProof: (scope) => sessions.claimProof(scope, proof),
+  claimIds: (scope) => sessions.claimIds(scope, [{ kind: 'form', owner: 'ada', id: 'f', expiresAt: now }]),
+  insertSession: (scope) => sessions.insertSession(scope, sessionRow({ id: 'new' })),
+  signInSession: (scope) => sessions.signInSession(scope, { sessionId: 's', account: 'ada', grantId: 'g2', now }),
+  endSession: (scope) => sessions.endSession(scope, { sessionId: 's', now }),
+  insertGrant: (scope) => accounts.insertGrant(scope, grantRow({ id: 'new' })),
+  findGrantByToken: (scope) => accounts.findGrantByToken(scope, 'hash of g'),
+  revokeGrant: (scope) => accounts.revokeGrant(scope, { grantId: 'g', now }),
+  grantsOf: (scope) => accounts.grantsOf(scope, { account: 'ada', now }),
+  revokeGrantsOf: (scope) => accounts.revokeGrantsOf(scope, { account: 'ada', now }),
+  insertCode: (scope) => signIn.insertCode(scope, codeRow({ code_hash: 'new' })),
+  findCode: (scope) => signIn.findCode(scope, 'code'),
+  spendCode: (scope) => signIn.spendCode(scope, { codeHash: 'code', now }),
+  noteGrantOfCode: (scope) => signIn.noteGrantOfCode(scope, { codeHash: 'code', grantId: 'g' }),
+  cleanUp: (scope) => cleaning.cleanUp(scope, { now: later, limit: 2 }),
+}
+
+/** Of what they export, what takes no scope. */
+const pure = ['scopesOf']
+
+const tables = ['poppy_sessions', 'poppy_grants', 'poppy_codes', 'poppy_used_ids', 'poppy_proofs'] as const
+
+async function everything(db: Database, company: string): Promise<unknown> {
+  const rows = []
+  for (const table of tables) {
+    const found = await db.query.selectFrom(table).selectAll().where('company', '=', company).execute()
+    rows.push(found.map((row) => JSON.stringify(row)).sort())
+  }
+  return rows
+}
+
+async function fill(scope: Scope): Promise<void> {
+  await accounts.insertGrant(scope, grantRow())
+  await sessions.insertSession(scope, sessionRow({ account: 'ada', grant_id: 'g' }))
+  await signIn.insertCode(scope, codeRow())
+  await sessions.claimProof(scope, { ...proof, proofId: 'earlier' })
+  await sessions.claimIds(scope, [{ kind: 'form', owner: 'ada', id: 'earlier', expiresAt: now }])
+}
+
+/** How often a statement touches a table, and how often it names the Company for it. */
+function misses(sql: string): boolean {
+  const text = sql.toLowerCase().replaceAll('"', '')
+  const touched = text.match(/\b(?:from|into|update|join) poppy_\w+/g)?.length ?? 0
+  const named = text.match(/\bcompany(?: = (?:\?|\$\d+|s\.company)|[,)])/g)?.length ?? 0
+  return named < touched
+}
+
+it('each function of the chapters that asks the store is among the calls', () => {
+  const exported = [sessions, accounts, signIn, cleaning].flatMap((chapter) =>
+    Object.entries(chapter)
+      .filter(([name, value]) => typeof value === 'function' && !pure.includes(name))
+      .map(([name]) => name),
+  )
+  expect(Object.keys(calls).sort()).toEqual(exported.sort())
+})
+
+it('a statement that leaves the Company out is noticed', () => {
+  expect(misses('update "poppy_sessions" set "epoch" = ? where "id" = ?')).toBe(true)
+  expect(misses('delete from poppy_codes where company = ? and code_hash in (select code_hash from poppy_codes)')).toBe(
+    true,
+  )
+  expect(misses('select 1 from poppy_codes where company = $1')).toBe(false)
+})
+
+describe.each(stores)('In $name', ({ missing, fresh }) => {
+  it.skipIf(missing !== null).each(Object.keys(calls))(
+    '%s names the Company, and sees and changes no other',
+    async (name) => {
+      const call = calls[name] as (scope: Scope) => Promise<unknown>
+      const { open } = await fresh()
+      const seen: string[] = []
+      const db = await open({ onQuery: (sql) => seen.push(sql) })
+
+      // Alone, then beside a Company with the very same ids: what it gets is the same, and the other keeps what it has.
+      await fill({ db, company: mine })
+      seen.length = 0
+      const alone = await db
+        .transaction(async () => {
+          const got = await call({ db, company: mine })
+          throw { got, left: await everything(db, mine) }
+        })
+        .catch((thrown: unknown) => thrown)
+      const asked = seen.filter((sql) => sql.includes('poppy_'))
+      expect(asked.length).toBeGreaterThan(0)
+      expect(asked.filter(misses)).toEqual([])
+
+      await fill({ db, company: others })
+      const before = await everything(db, others)
+      const got = await call({ db, company: mine })
+      expect({ got, left: await everything(db, mine) }).toEqual(alone)
+      expect(await everything(db, others)).toEqual(before)
+
+      // A Company that has nothing finds nothing of the others.
+      const nobody = { db, company: 'https://nobody.example' }
+      const found = JSON.stringify(await call(nobody))
+      if (!name.startsWith('insert')) expect(found ?? '').not.toMatch(/agent\.example|"ada"/)
+      expect(await everything(db, others)).toEqual(before)
+    },
+  )
+})
