@@ -27,6 +27,8 @@ export type HotelOptions = {
 /** The hotel while it runs. */
 export type Hotel = {
   readonly origin: string
+  /** Where it listens on the loopback address: what a proxy before it passes requests on to. */
+  readonly port: number
   /** Takes no more requests, finishes those that run, and closes the database. */
   readonly close: () => Promise<void>
 }
@@ -83,6 +85,7 @@ export async function startHotel(options: HotelOptions): Promise<Hotel> {
     answer = (request) => (company.owns(request) ? company.fetch(request) : site.fetch(request))
     return {
       origin,
+      port: portOf(server),
       close: async () => {
         await stop(server)
         await company.close()
