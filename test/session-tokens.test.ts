@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { makeInstances, sqliteFile } from './setup/instances.ts'
 import { listTools, rightsOf, tokensOf } from './setup/rights.ts'
-import { makeWorld, outcome, secret, type Tokens, verifierOf, type World } from './setup/world.ts'
+import { makeWorld, outcome, secret, verifierOf, type World } from './setup/world.ts'
 
 const openapi = 'https://miramar.example/poppy/openapi.json'
 const mcp = 'https://miramar.example/poppy/mcp'
