@@ -2,7 +2,7 @@ import { makeId, PoppyError } from '@poppyseed/protocol'
 import { sha256 } from '../crypto/hash.ts'
 import { isActive } from '../sessions/rights.ts'
 import { invalidSession, sessionRow } from '../sessions/session-grant.ts'
-import { insertSession, peekSession, readSession, signInSession } from '../sessions/store.ts'
+import { insertSession, peekSession, signInSession } from '../sessions/store.ts'
 import {
   claimClientAssertion,
   clientAssertionReplayed,
@@ -10,7 +10,7 @@ import {
   type TokenRequest,
 } from '../sessions/token-request.ts'
 import { type Issued, issueTokens } from '../sessions/token-response.ts'
-import { findGrantByToken, scopesOf } from './store.ts'
+import { findGrantByToken, noteGrantUse, scopesOf } from './store.ts'
 
 /** The refresh grant (4.8): an Account Token gives a signed-in Session Token, for a Session named or for a new one. */
 
@@ -46,6 +46,7 @@ export async function useAccountToken(request: TokenRequest): Promise<Response> 
     if (narrowed instanceof PoppyError) return narrowed
     const signedIn = { userId: grant.user_id, grant: { id: grant.id, scopes: narrowed, expiresAt: grant.expires_at } }
     if (existing === undefined) {
+      await noteGrantUse(scope, { grantId: grant.id, now })
       const id = makeId('ses', settings.random)
       const expiresAt = now + settings.sessionLifetime
       await insertSession(
@@ -66,11 +67,13 @@ export async function useAccountToken(request: TokenRequest): Promise<Response> 
     if (!session || session.clientId !== client.clientId || session.userId !== grant.user_id)
       return invalidSession('not theirs')
     if (!isActive(session, settings.limits, now)) return invalidSession('ended')
+    if (session.account !== null && session.account !== grant.account) return accountMismatch()
+    await noteGrantUse(scope, { grantId: grant.id, now })
     const result = await signInSession(scope, { sessionId: existing, account: grant.account, grantId: grant.id, now })
-    if (result === 'account_mismatch') return accountMismatch()
-    if (result === 'gone') return invalidSession('ended')
-    const after = await readSession(scope, { sessionId: existing, now, idle: settings.limits.idle })
-    if (!after) return invalidSession('ended')
+    const after = await peekSession(scope, existing)
+    // The Session was read in this transaction; should another instance have changed it since, nothing of it is kept.
+    if (result === 'account_mismatch') throw accountMismatch()
+    if (result === 'gone' || after === null) throw invalidSession('ended meanwhile')
     return { sessionId: existing, epoch: after.epoch, sessionExpiresAt: after.expiresAt, ...signedIn }
   })
   if (outcome instanceof PoppyError) throw outcome

@@ -26,6 +26,24 @@ export async function findGrantByToken({ db, company }: Scope, tokenHash: string
 }
 
 /**
+ * Notes that an Account Token was used, when the last note is a minute old. Before its Session's row is written, never
+ * after: a sign-out takes the rows in that order, and two that take them in different orders wait for each other.
+ */
+export async function noteGrantUse(
+  { db, company }: Scope,
+  { grantId, now }: { readonly grantId: string; readonly now: number },
+): Promise<void> {
+  await db.query
+    .updateTable('poppy_grants')
+    .set({ last_used_at: now })
+    .where('company', '=', company)
+    .where('id', '=', grantId)
+    .where('revoked_at', 'is', null)
+    .where('last_used_at', '<=', now - 60_000)
+    .execute()
+}
+
+/**
  * Revokes a grant and signs out the Sessions that it had last signed in (4.9); those that moved to another grant stay.
  * False when it was revoked before, or isn't there.
  */

@@ -50,6 +50,7 @@ export const touchSessionText = `update poppy_sessions set last_used_at = :now w
 export const touchGrantText = `update poppy_grants set last_used_at = :now where ${isStaleGrant}
     and poppy_grants.id = :grantId`
 
+// PostgreSQL runs the last part first: the grant's row before the Session's, the order in which a sign-out takes them.
 // Parts of one statement all see the rows as they were before it, so `found` has the last use before this one.
 const noteUse = `touched_session as (update poppy_sessions set last_used_at = :now from found where ${isStaleSession}),
   touched_grant as (update poppy_grants set last_used_at = :now from found where ${isStaleGrant}

@@ -5,7 +5,7 @@ import { isSameSecret, sha256 } from '../crypto/hash.ts'
 import { base64urlOf } from '../crypto/random.ts'
 import { isActive } from '../sessions/rights.ts'
 import { invalidSession } from '../sessions/session-grant.ts'
-import { peekSession, readSession, signInSession } from '../sessions/store.ts'
+import { peekSession, signInSession } from '../sessions/store.ts'
 import {
   claimClientAssertion,
   clientAssertionReplayed,
@@ -90,7 +90,7 @@ export async function exchangeCode(request: TokenRequest): Promise<Response> {
     if (result !== 'signed_in')
       throw result === 'account_mismatch' ? accountMismatch() : invalidSession('ended meanwhile')
     await noteGrantOfCode(scope, { codeHash, grantId })
-    const after = await readSession(scope, { sessionId, now, idle: settings.limits.idle })
+    const after = await peekSession(scope, sessionId)
     if (!after) throw invalidSession('ended meanwhile')
     return {
       sessionId,
