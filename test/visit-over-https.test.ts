@@ -114,16 +114,12 @@ describe('the visit over HTTPS', () => {
     ['its certificate is nobody’s', { ...internet(), ca: [] }],
     ['its name leads inside', { ca: testTls().ca, lookup: async () => ['127.0.0.1'] }],
     ['its name is unknown', { ...internet(), lookup: async () => [] }],
-  ])(
-    'lets no agent in when %s, and says the same each time [4.1.private-key-jwt]',
-    { timeout },
-    async (_, options) => {
-      const hotel = await openHotel(options)
-      const { agent, person } = await openAgent(hotel.port)
-      const told: string[] = []
-      const visit = playVisit({ address: 'miramar.example', agent, person, say: (line) => told.push(line) })
-      await expect(visit).rejects.toMatchObject({ code: 'client_refused', companyCode: 'invalid_client', status: 401 })
-      expect(told).toHaveLength(1)
-    },
-  )
+  ])('lets no agent in when %s, and says the same each time [4.1.private-key-jwt]', { timeout }, async (_, options) => {
+    const hotel = await openHotel(options)
+    const { agent, person } = await openAgent(hotel.port)
+    const told: string[] = []
+    const visit = playVisit({ address: 'miramar.example', agent, person, say: (line) => told.push(line) })
+    await expect(visit).rejects.toMatchObject({ code: 'client_refused', companyCode: 'invalid_client', status: 401 })
+    expect(told).toHaveLength(1)
+  })
 })
