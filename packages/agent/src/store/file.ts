@@ -1,11 +1,9 @@
 import { resolve } from 'node:path'
-import { z } from 'zod'
+import { isJsonObject } from '@poppyseed/protocol'
 import { AgentError } from '../errors.ts'
 import { withFileLock } from './file-lock.ts'
 import { openPrivateFolder, readPrivateFile, writePrivateFile } from './private-file.ts'
 import type { AgentStore, StoredValue } from './store.ts'
-
-const fileSchema = z.object({ version: z.literal(1), records: z.record(z.string(), z.json()) })
 
 /**
  * A store in one file, for one person's agent: mode 0600 in a folder of mode 0700, replaced as a whole at each change,
@@ -19,11 +17,11 @@ export function fileStore(path: string): AgentStore {
   const load = async (): Promise<Map<string, StoredValue>> => {
     const text = await readPrivateFile(file)
     if (text === undefined) return new Map()
-    const parsed = fileSchema.safeParse(parse(text))
-    if (!parsed.success) {
+    const state = parse(text)
+    if (!isJsonObject(state) || state.version !== 1 || !isJsonObject(state.records)) {
       throw new AgentError('store_unsafe', `${file} is not a state file of this program, so it was left alone.`)
     }
-    return new Map(Object.entries(parsed.data.records))
+    return new Map(Object.entries(state.records as Record<string, StoredValue>))
   }
   // Changes of this process wait for each other here, and for other processes at the lock.
   let last: Promise<unknown> = Promise.resolve()
@@ -65,7 +63,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // No JSON is no state file, which the schema says next.
+    // No JSON is no state file, which the caller says.
     return undefined
   }
 }

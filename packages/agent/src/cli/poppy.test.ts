@@ -1,0 +1,208 @@
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type FakeCompany, startFakeCompany } from '../../test/fake-company.ts'
+import type { Surroundings } from './command.ts'
+import { runPoppy } from './poppy.ts'
+
+/** A person at a terminal: a home folder of their own and, where asked, a Company on this machine. */
+async function sitDown(around: Partial<Surroundings> = {}) {
+  const home = await mkdtemp(join(tmpdir(), 'poppy-home-'))
+  onTestFinished(() => rm(home, { recursive: true, force: true }))
+  const port = await freePort()
+  let out = ''
+  let err = ''
+  let heard: () => void = () => {}
+  const poppy = async (...args: readonly string[]) => {
+    out = ''
+    err = ''
+    const code = await runPoppy(args, {
+      stdout: (text) => {
+        out += text
+        heard()
+      },
+      stderr: (text) => {
+        err += text
+      },
+      isTerminal: false,
+      env: { POPPY_HOME: join(home, 'state') },
+      now: Date.now,
+      ...around,
+    })
+    return { code, out, err }
+  }
+  /** Waits until the output has something in it. */
+  const until = async (pattern: RegExp): Promise<string> => {
+    for (;;) {
+      const found = pattern.exec(out)
+      if (found) return found[1] ?? found[0]
+      await new Promise<void>((resolve) => {
+        heard = resolve
+      })
+    }
+  }
+  return { poppy, until, home: join(home, 'state'), port, init: () => poppy('init', '--local', String(port)) }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return typeof address === 'object' && address ? address.port : 0
+}
+
+/** A Company that fetches the agent's keys over HTTP, as a real one does: so the identity must be served. */
+function openCompany(): Promise<FakeCompany> {
+  return startFakeCompany({
+    now: Date.now,
+    keySet: async (clientId) => {
+      const answer = await fetch(new URL('jwks.json', clientId))
+      return (await answer.json()) as { keys: { kid: string }[] }
+    },
+  })
+}
+
+describe('poppy', () => {
+  it('makes an identity once, for its owner alone', async () => {
+    const { poppy, init, home, port } = await sitDown()
+    const before = await poppy('status')
+    expect([before.code, before.err]).toEqual([1, expect.stringContaining('Try: poppy init --local')])
+    const made = await init()
+    expect([made.code, made.out]).toEqual([0, expect.stringContaining(`http://localhost:${port}/agent.json`)])
+    expect((await stat(join(home, 'identity.json'))).mode & 0o777).toBe(0o600)
+    expect((await stat(home)).mode & 0o777).toBe(0o700)
+    const kept = await readFile(join(home, 'identity.json'), 'utf8')
+    const again = await init()
+    expect([again.code, again.err]).toEqual([1, expect.stringContaining('There is an identity already')])
+    expect(await readFile(join(home, 'identity.json'), 'utf8')).toBe(kept)
+    expect((await poppy('status')).out).toContain('No Company has been visited yet.')
+  })
+
+  it('wants to know where the agent lives', async () => {
+    const { poppy } = await sitDown()
+    for (const args of [[], ['--local', 'x'], ['--client-id', 'https://a.example/a.json', '--local']]) {
+      expect((await poppy('init', ...args)).code).toBe(2)
+    }
+    expect((await poppy('init', '--client-id', 'http://a.example/agent.json')).code).toBe(1)
+    expect((await poppy('init', '--client-id', 'https://a.example/agent.json')).out).toContain('Next: poppy serve')
+  })
+
+  it('visits a Company: discover, tools, call, sign in, call, sign out', async () => {
+    const fake = await openCompany()
+    const { poppy, init, until, port } = await sitDown()
+    await init()
+    const company = fake.origin
+    expect((await poppy('discover', company)).out).toContain('in your browser: poppy:read, poppy:write, addresses')
+    const tools = await poppy('tools', company)
+    expect(tools.out).toMatch(/^get_order +needs poppy:read$/m)
+    expect(tools.out).toMatch(/^greet$/m)
+    expect((await poppy('call', company, 'echo', '--arg', 'text=5', '--arg', 'n=5')).out).toContain('"n": 5')
+    expect((await poppy('call', company, 'greet')).out).toBe('Hello from greet\n')
+
+    const refused = await poppy('call', company, 'get_order', '--arg', 'id=1')
+    expect([refused.code, refused.out, refused.err]).toEqual([
+      3,
+      '',
+      `Error: Fake Company needs you to sign in for this.\nTry: poppy sign-in ${company} --scope poppy:read\n`,
+    ])
+    const signingIn = poppy('sign-in', company, '--scope', 'poppy:read')
+    const page = await fetch(fake.approve(await until(/(http\S+\/authorize\S+)/)))
+    expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('You can close this window.')])
+    expect((await signingIn).out).toContain('Signed in at Fake Company with poppy:read.')
+    expect((await poppy('call', company, 'get_order', '{"id":"7"}', '--json')).out).toContain('"path":"/api/orders/7"')
+    expect((await poppy('status')).out).toContain('signed in: poppy:read')
+    expect((await poppy('sign-out', company)).out).toContain('Signed out at Fake Company.')
+    expect((await poppy('call', company, 'get_order', '--arg', 'id=1')).code).toBe(3)
+    // The port is free again after each command.
+    await expect(fetch(`http://localhost:${port}/agent.json`)).rejects.toThrow()
+  })
+
+  it('takes the callback in one process and tells the other, while poppy serve runs', async () => {
+    const fake = await openCompany()
+    const stop = new AbortController()
+    const { poppy, init, until, home } = await sitDown({ stop: stop.signal })
+    await init()
+    const serving = poppy('serve')
+    await until(/Serving/)
+    const other = await sitDown()
+    const signingIn = other.poppy('sign-in', fake.origin, '--json', '--home', home)
+    const opened = await other.until(/"open":"([^"]+)"/)
+    await fetch(fake.approve(opened))
+    const { code, out } = await signingIn
+    expect([code, out.trim().split('\n').length, out]).toEqual([
+      0,
+      2,
+      expect.stringContaining('"granted":["poppy:read"'),
+    ])
+    stop.abort()
+    expect((await serving).code).toBe(0)
+  })
+
+  it('says a decline, and exits with 1', async () => {
+    const fake = await openCompany()
+    const { poppy, init, until } = await sitDown()
+    await init()
+    const signingIn = poppy('sign-in', fake.origin)
+    await fetch(fake.approve(await until(/(http\S+\/authorize\S+)/), { decline: true }))
+    expect(await signingIn).toMatchObject({ code: 1, err: 'Error: The sign-in was declined. Nothing was granted.\n' })
+  })
+
+  it('exits with 2 for what it does not understand, and with 4 for what may work later', async () => {
+    const fake = await openCompany()
+    const { poppy, init } = await sitDown()
+    await init()
+    for (const args of [
+      ['frobnicate'],
+      ['call', fake.origin],
+      ['discover', fake.origin, '--colour'],
+      ['call', fake.origin, 'echo', '[1]'],
+      ['call', fake.origin, 'echo', '{}', '--arg', 'a=b'],
+      ['call', fake.origin, 'echo', '--arg', 'a'],
+      ['discover', 'not a domain'],
+    ]) {
+      expect([args, (await poppy(...args)).code]).toEqual([args, 2])
+    }
+    const unknown = await poppy('call', fake.origin, 'nonesuch')
+    expect([unknown.code, unknown.err]).toEqual([1, expect.stringContaining(`Try: poppy tools ${fake.origin}`)])
+    fake.switches.limit = { path: '/api/', times: 9, retryAfter: '3600' }
+    expect(await poppy('call', fake.origin, 'echo', '--json')).toMatchObject({
+      code: 4,
+      err: '',
+      out: expect.stringContaining('"retryAfter":3600'),
+    })
+    expect((await poppy('--help')).out).toContain('3  you are needed')
+    expect((await poppy('call', '--help')).code).toBe(0)
+  })
+
+  it('prints a Company’s text without its escapes, and quotes what a shell would run', async () => {
+    const fake = await openCompany()
+    fake.switches.poppy = (document) => ({
+      ...document,
+      organization: { name: 'Bad \u001b]0;title\u0007\u001b[2J\u202eName', domain: 'localhost' },
+    })
+    const { poppy, init, home } = await sitDown({ isTerminal: true })
+    await init()
+    const env = { POPPY_HOME: home }
+    for (const surroundings of [{ env: { ...env, NO_COLOR: '1' } }, { env, isTerminal: false }]) {
+      const { poppy: plain } = await sitDown(surroundings)
+      const { out } = await plain('discover', fake.origin)
+      expect(out).toContain('Bad ]0;title [2J Name')
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: that there are none is what is tested
+      expect(out).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
+    }
+    // A terminal shows the name in bold.
+    const { poppy: bright } = await sitDown({ env, isTerminal: true })
+    expect((await bright('discover', fake.origin)).out).toContain('\u001b[1mBad ]0;title [2J Name\u001b[22m')
+
+    await poppy('call', fake.origin, 'echo')
+    fake.switches.answers.push({
+      status: 403,
+      headers: { 'www-authenticate': `DPoP error="sign_in_required", scope="$(id) it's a:b"` },
+      body: '',
+    })
+    expect((await poppy('call', fake.origin, 'echo')).err).toContain(`--scope '$(id)' --scope 'it'\\''s' --scope a:b`)
+  })
+})
