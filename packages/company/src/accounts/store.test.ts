@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { codeRow, days, grantRow, minutes, now, sessionRow } from '../../../../test/setup/rows.ts'
 import { race, stores } from '../../../../test/setup/stores.ts'
-import { insertSession, readSession, signInSession } from '../sessions/store.ts'
+import { admitProof, insertSession, readSession, signInSession } from '../sessions/store.ts'
 import { findCode, insertCode, spendCode } from '../sign-in/store.ts'
 import type { Scope } from '../store/database.ts'
 import { findGrantByToken, grantsOf, insertGrant, revokeGrant, revokeGrantsOf } from './store.ts'
@@ -62,6 +62,33 @@ describe.each(stores)('Grants in $name', { timeout: 60_000 }, ({ missing, fresh 
     const revoked = (await race(address, 3, { work: 'revoke', company, now, keys })) as boolean[][]
     expect(keys.map((_, index) => revoked.filter((of) => of[index]).length)).toEqual(keys.map(() => 1))
     for (const id of keys) expect(await session(scope, id)).toMatchObject({ epoch: 1, grantId: null })
+  })
+
+  test('uses and revocations at the same moment never stop each other', async () => {
+    const { open } = await fresh()
+    const scopes: Scope[] = [
+      { db: await open(), company },
+      { db: await open(), company },
+    ]
+    const [scope] = scopes as [Scope]
+    for (let round = 0; round < 30; round++) {
+      const id = `round ${round}`
+      await insertGrant(scope, grantRow({ id }))
+      await insertSession(scope, sessionRow({ id, account: 'ada', grant_id: id }))
+      const at = now + minutes(2)
+      const use = (index: number) =>
+        admitProof(scopes[index % 2] as Scope, {
+          sessionId: id,
+          thumbprint: 'key',
+          proofId: `${id} ${index}`,
+          passesUntil: at,
+          now: at,
+          idle,
+        })
+      const revoke = revokeGrant(scope, { grantId: id, now: at })
+      await Promise.all([use(0), use(1), revoke, use(2), use(3)])
+      expect(await session(scope, id)).toMatchObject({ grantId: null, epoch: 1 })
+    }
   })
 
   test('a person sees what has access now, newest first', async () => {

@@ -51,11 +51,17 @@ export const touchGrantText = `update poppy_grants set last_used_at = :now where
     and poppy_grants.id = :grantId`
 
 // PostgreSQL runs the last part first: the grant's row before the Session's, the order in which a sign-out takes them.
-// Parts of one statement all see the rows as they were before it, so `found` has the last use before this one.
-const noteUse = `touched_session as (update poppy_sessions set last_used_at = :now from found where ${isStaleSession}),
-  touched_grant as (update poppy_grants set last_used_at = :now from found where ${isStaleGrant}
+// Parts of one statement all see the rows as they were before it, so `found` has the last use before this one. A row that
+// is locked is being changed: it is skipped, so that a use never waits for a sign-out, nor the two for each other.
+const noteUse = `stale_grant as (select poppy_grants.id from poppy_grants, found where ${isStaleGrant}
     and poppy_grants.id = found.grant_id and found.ended_at is null and found.expires_at > :now
-    and found.last_used_at > :aliveAt)`
+    and found.last_used_at > :aliveAt for no key update of poppy_grants skip locked),
+  stale_session as (select poppy_sessions.id from poppy_sessions, found where ${isStaleSession}
+    for no key update of poppy_sessions skip locked),
+  touched_grant as (update poppy_grants set last_used_at = :now from stale_grant
+    where poppy_grants.company = :company and poppy_grants.id = stale_grant.id),
+  touched_session as (update poppy_sessions set last_used_at = :now from stale_session
+    where poppy_sessions.company = :company and poppy_sessions.id = stale_session.id)`
 
 const found = `select s.grant_id, s.ended_at, s.expires_at, s.last_used_at, json_build_array(${values}) as state ${source}`
 

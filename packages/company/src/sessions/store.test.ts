@@ -111,6 +111,14 @@ describe.each(stores)('Sessions in $name', { timeout: 60_000 }, ({ missing, fres
     expect(await grant()).toBe(now + minutes(3))
   })
 
+  test('a short idle time, of any number of milliseconds, has its uses noted more often', async () => {
+    const scope = await start()
+    await insertSession(scope, sessionRow())
+    const usedAt = async (at: number) => (await readSession(scope, { sessionId: 's', now: at, idle: 1234 }))?.lastUsedAt
+    for (let at = now; at <= now + 1200; at += 200) await usedAt(at)
+    expect(await usedAt(now + 1400)).toBe(now + 1200)
+  })
+
   test('a Session that was idle for too long, has ended or expired, is not woken by being asked for', async () => {
     const scope = await start()
     await insertGrant(scope, grantRow({ expires_at: null }))

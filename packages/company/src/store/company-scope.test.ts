@@ -33,6 +33,7 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   endSession: (scope) => sessions.endSession(scope, { sessionId: 's', now }),
   insertGrant: (scope) => accounts.insertGrant(scope, grantRow({ id: 'new' })),
   findGrantByToken: (scope) => accounts.findGrantByToken(scope, 'hash of g'),
+  noteGrantUse: (scope) => accounts.noteGrantUse(scope, { grantId: 'g', now: later }),
   revokeGrant: (scope) => accounts.revokeGrant(scope, { grantId: 'g', now }),
   grantsOf: (scope) => accounts.grantsOf(scope, { account: 'ada', now }),
   revokeGrantsOf: (scope) => accounts.revokeGrantsOf(scope, { account: 'ada', now }),

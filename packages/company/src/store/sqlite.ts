@@ -57,7 +57,10 @@ interface OpenFile {
 const openFiles = new Map<string, OpenFile>()
 
 async function open(path: string, options: SqliteOptions, context: StoreContext): Promise<Database> {
-  if (path === ':memory:') return connectFiles(path, path, options, context)
+  if (path === ':memory:') {
+    context.log.warn({}, 'The store is in memory: it is lost with this process, and no other instance sees it.')
+    return connectFiles(path, path, options, context)
+  }
   const proofsPath = `${path}-proofs`
   for (const file of [path, proofsPath]) makePrivate(file)
   const key = realpathSync(path)
