@@ -199,7 +199,7 @@ export const cases: readonly Case[] = [
     first: false,
     situation: 'A token answer has no new Account Token, and the next one has.',
     right: 'The old one is kept, then replaced and never used again.',
-    built: false,
+    built: true,
   },
   {
     id: 'K22',
@@ -224,7 +224,7 @@ export const cases: readonly Case[] = [
     first: false,
     situation: 'The User approved fewer scopes than were asked for, and the Session Token expires.',
     right: 'The Personal Agent asks for what was granted, or names no scope, and reports the smaller access.',
-    built: false,
+    built: true,
   },
   {
     id: 'K25',
@@ -333,7 +333,7 @@ export const cases: readonly Case[] = [
     first: false,
     situation: 'Two sign-ins run at once and end in reverse order, and the first return is replayed.',
     right: 'Each ends on its own, the replay is refused, and a failed one leaves existing tokens alone.',
-    built: false,
+    built: true,
   },
   {
     id: 'K37',
@@ -504,7 +504,7 @@ export const cases: readonly Case[] = [
       'Retry-After comes as seconds, a date, a past date, a negative number, a word or ten days, at every kind of endpoint.',
     right:
       'The Personal Agent waits at least that long or reports it, within a sane bound, with a fresh proof afterwards.',
-    built: false,
+    built: true,
   },
   {
     id: 'K56',

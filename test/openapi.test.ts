@@ -77,7 +77,9 @@ describe('the OpenAPI document of the hotel', () => {
     }
   })
 
-  it('promises the refusals that really come [4.4.enforce, 6.invalid-token, 6.sign-in-required]', { timeout }, async () => {
+  it('promises the refusals that really come [4.4.enforce, 6.invalid-token, 6.sign-in-required]', {
+    timeout,
+  }, async () => {
     const { hotel, document } = await openHotel()
     const { agent, close } = await startVisitingAgent()
     onTestFinished(close)
