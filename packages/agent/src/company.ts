@@ -78,30 +78,46 @@ function sessionAt(context: AgentContext, place: SessionPlace, domainOrUrl: stri
   )
 }
 
-/** A Session's tokens. Documents are asked for each time: the reader keeps them as long as their headers allow. */
+/** How long a Session goes on with what it has just found, in milliseconds: for documents that nobody may keep. */
+const inHand = 60 * 1000
+
+/** A Session's tokens. Documents are asked for again now and then: the reader keeps them as their headers allow. */
 function tokensAt(
   context: AgentContext,
   place: SessionPlace,
   domainOrUrl: string,
 ): { readonly tokens: SessionTokens; readonly find: () => Promise<FoundCompany & { server: OAuthMetadata }> } {
-  const find = async () => {
+  const find = recently(context, async () => {
     const found = await discover(context, domainOrUrl)
     // 3.2: tokens belong to the issuer that they are from, whatever the document says today
     if (!found.server || found.discovery.issuer !== place.issuer) {
-      throw new AgentError(
-        'company_changed',
-        `${found.name} now names another issuer, so the Session there can't go on.`,
-      )
+      throw new AgentError('company_changed', `${found.name} now names another issuer, so the Session can't go on.`)
     }
     return { ...found, server: found.server }
-  }
-  let ready: Promise<UserAtCompany> | undefined
+  })
+  let known: UserAtCompany | undefined
   const user = async () => {
-    const found = await find()
-    ready ??= userAtCompany(context, place.userKey, { issuer: place.issuer, domain: found.domain, name: found.name })
-    return ready
+    if (known) return known
+    const { domain, name } = await find()
+    known = await userAtCompany(context, place.userKey, { issuer: place.issuer, domain, name })
+    return known
   }
   return { tokens: createSessionTokens(context, place, find, user), find }
+}
+
+/** Does the work, and gives its result again for a short while; what failed is done again. */
+function recently<T>({ now }: AgentContext, work: () => Promise<T>): () => Promise<T> {
+  let last: { readonly at: number; readonly result: Promise<T> } | undefined
+  return async () => {
+    if (!last || now() >= last.at + inHand) last = { at: now(), result: work() }
+    const mine = last
+    try {
+      return await mine.result
+    } catch (error) {
+      if (last === mine) last = undefined
+      throw error
+    }
+  }
 }
 
 /**

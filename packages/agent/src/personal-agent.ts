@@ -96,6 +96,7 @@ export function createPersonalAgent(options: PersonalAgentOptions): PersonalAgen
     keys: options.keys,
     allowHttp,
   })
+  const patience = createPatience({ now, wait, maxWaitSeconds })
   const context: AgentContext = {
     identity,
     store,
@@ -103,8 +104,8 @@ export function createPersonalAgent(options: PersonalAgentOptions): PersonalAgen
     now,
     random,
     allowHttp,
-    readDocument: createDocumentReader(fetch, now),
-    patience: createPatience({ now, wait, maxWaitSeconds }),
+    readDocument: createDocumentReader(fetch, now, patience),
+    patience,
     nonces: createNonces(),
     endings: createEndings(),
     alone: createQueues(),

@@ -55,6 +55,8 @@ export interface Session {
    * @throws AgentError `revocation_failed` or `unreachable`: the Account Token is kept, so it can be tried again
    */
   readonly signOut: () => Promise<{ readonly revoked: boolean }>
+  /** Ends the Session without signing out (4.9): it is not used again, and its tokens are forgotten. */
+  readonly end: () => Promise<void>
 }
 
 /** How a Session stands. */
@@ -127,5 +129,6 @@ export function createSession(
         return { revoked: account !== undefined }
       })
     },
+    end: () => tokens.alone(() => tokens.records.forgetSession()),
   }
 }

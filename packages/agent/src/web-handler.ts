@@ -31,11 +31,18 @@ export function createWebHandler(
       case paths.keySet:
         return json(identity.keySet)
       case paths.callback:
-        return callback(() => complete(identity.redirectUri + search), request.method)
+        return callback(() => complete(callbackUrl(identity.redirectUri, search)), request.method)
       default:
         return new Response('There is nothing here.\n', { status: 404, headers: { 'content-type': 'text/plain' } })
     }
   }
+}
+
+/** The address as the Company sent the browser to it, whatever a proxy made of the host. */
+function callbackUrl(redirectUri: string, search: string): string {
+  const url = new URL(redirectUri)
+  url.search = search
+  return url.href
 }
 
 function json(value: unknown): Response {

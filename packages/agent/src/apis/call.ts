@@ -45,11 +45,24 @@ export async function listOperations(context: AgentContext, found: FoundCompany)
       allowHttp: context.allowHttp,
       what: `OpenAPI document at ${new URL(api.url).host}`,
     })
-    // 6: relative to where the Company published it, not to where that redirects
-    for (const operation of readOperations(document, api.url)) {
-      operations.push({ ...operation, api: api.url, resource: api.resource })
-    }
+    operations.push(...operationsOf(document, api))
   }
+  return operations
+}
+
+/** What was read of a document, as long as the reader gives the same one. */
+const read = new WeakMap<object, readonly CompanyOperation[]>()
+
+function operationsOf(document: unknown, api: ApiEntry): readonly CompanyOperation[] {
+  const before = typeof document === 'object' && document !== null ? read.get(document) : undefined
+  if (before?.every((one) => one.api === api.url && one.resource === api.resource)) return before
+  // 6: relative to where the Company published it, not to where that redirects
+  const operations = readOperations(document, api.url).map((operation) => ({
+    ...operation,
+    api: api.url,
+    resource: api.resource,
+  }))
+  if (typeof document === 'object' && document !== null) read.set(document, operations)
   return operations
 }
 

@@ -94,6 +94,27 @@ describe('discovery', () => {
     expect(fake.take()).toHaveLength(4)
   })
 
+  it('goes on with what it has when a Company is down for a moment, unless the headers forbid it', async () => {
+    let isDown = false
+    const { user, fake, clock } = await startVisit({
+      fetch: (url, init) => (isDown ? Promise.reject(new TypeError('down')) : fetch(url, init)),
+    })
+    for (const [header, worksFor] of [
+      ['max-age=60', 3600],
+      ['max-age=60, must-revalidate', 60],
+    ] as const) {
+      fake.switches.headers = { 'cache-control': header }
+      isDown = false
+      clock.now += 86_400_000
+      await user.company(fake.origin)
+      isDown = true
+      clock.now += (worksFor - 1) * 1000
+      expect((await user.company(fake.origin)).name).toBe('Fake Company')
+      clock.now += 62_000
+      expect((await errorOf(user.company(fake.origin))).code).toBe('unreachable')
+    }
+  })
+
   it('follows a redirect of poppy.json, which still speaks for the domain asked [3.follow-redirects, 3.speaks-for-asked-domain]', async () => {
     const { agent, user, fake, clock } = await startVisit()
     const host = await startFakeCompany({ now: () => clock.now, keySet: keySetOf(agent), domain: '127.0.0.1' })

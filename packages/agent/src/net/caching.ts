@@ -28,6 +28,11 @@ export function mayKeep(headers: Headers): boolean {
   return !/(^|[\s,])no-store($|[\s,;])/i.test(headers.get('cache-control') ?? '')
 }
 
+/** Whether it may never be used without asking, not even when nobody answers. */
+export function mustAsk(headers: Headers): boolean {
+  return /(^|[\s,])(must-revalidate|no-cache|no-store)($|[\s,;=])/i.test(headers.get('cache-control') ?? '')
+}
+
 function bounded(milliseconds: number): number {
   return Number.isFinite(milliseconds) ? Math.min(Math.max(milliseconds, 0), longest) : 0
 }

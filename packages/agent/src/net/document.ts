@@ -1,7 +1,8 @@
 import { isServiceUrl, JsonError, parseStrictJson } from '@poppyseed/protocol'
 import { AgentError } from '../errors.ts'
-import { freshFor, mayKeep } from './caching.ts'
+import { freshFor, mayKeep, mustAsk } from './caching.ts'
 import { type Fetch, isRedirect, readText, send } from './exchange.ts'
+import type { Patience } from './patience.ts'
 
 /** Documents that a Company publishes (3, 3.2, 6), fetched with limits and kept as their caching headers say. */
 
@@ -17,7 +18,11 @@ interface Kept {
   readonly value: unknown
   readonly etag: string | null
   readonly freshUntil: number
+  /** Its headers forbid using it without asking. */
+  readonly mustAsk: boolean
 }
+
+type Ask = (url: string, headers: Record<string, string>) => Promise<Response>
 
 /** Reads documents by URL; a memory of its own, bounded. */
 export type DocumentReader = (url: string, rules: DocumentRules) => Promise<unknown>
@@ -26,14 +31,24 @@ const maxRedirects = 5
 const seconds = 10
 const maxKept = 500
 
+/** How long a document that can't be asked for again may still be used (RFC 9111, 4.2.4), in milliseconds. */
+const staleFor = 60 * 60 * 1000
+
 /** Makes a reader. `now` is Unix time in milliseconds. */
-export function createDocumentReader(fetch: Fetch, now: () => number): DocumentReader {
+export function createDocumentReader(fetch: Fetch, now: () => number, patience: Patience): DocumentReader {
+  const ask: Ask = (url, headers) => patience({ method: 'GET', url }, () => send(fetch, url, { headers }, { seconds }))
   const kept = new Map<string, Kept>()
   return async (url, rules) => {
     const before = kept.get(url)
     if (before && before.freshUntil > now()) return before.value
     const asked = now()
-    const response = await follow(fetch, url, rules, before?.etag ?? null)
+    const response = await follow(ask, url, rules, before?.etag ?? null).catch((error: unknown) => {
+      // A Company that is down for a moment is still the one that it was.
+      const isDown = error instanceof AgentError && (error.code === 'unreachable' || error.code === 'rate_limited')
+      if (isDown && before && asked < before.freshUntil + staleFor && !before.mustAsk) return null
+      throw error
+    })
+    if (response === null) return before?.value
     if (response.status === 304 && before) {
       kept.set(url, { ...before, freshUntil: asked + freshFor(response.headers, asked) })
       await response.body?.cancel()
@@ -56,6 +71,7 @@ export function createDocumentReader(fetch: Fetch, now: () => number): DocumentR
         value,
         etag: response.headers.get('etag'),
         freshUntil: asked + freshFor(response.headers, asked),
+        mustAsk: mustAsk(response.headers),
       })
       const oldest = kept.keys().next()
       if (kept.size > maxKept && !oldest.done) kept.delete(oldest.value)
@@ -65,12 +81,12 @@ export function createDocumentReader(fetch: Fetch, now: () => number): DocumentR
 }
 
 /** 3: redirects are followed, each to an HTTPS URL, and no more than a few. */
-async function follow(fetch: Fetch, asked: string, rules: DocumentRules, etag: string | null): Promise<Response> {
+async function follow(ask: Ask, asked: string, rules: DocumentRules, etag: string | null): Promise<Response> {
   let url = asked
   for (let hop = 0; hop <= maxRedirects; hop++) {
     const headers: Record<string, string> = { accept: 'application/json' }
     if (etag !== null) headers['if-none-match'] = etag
-    const response = await send(fetch, url, { headers }, { seconds })
+    const response = await ask(url, headers)
     if (!isRedirect(response)) return response
     await response.body?.cancel()
     const location = response.headers.get('location')

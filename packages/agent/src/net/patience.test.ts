@@ -26,6 +26,13 @@ describe('rate limits', () => {
     },
   )
 
+  it('hold for documents too [K55, 4.3.retry-after-agent]', async () => {
+    const { fake, user, waits } = await startVisit()
+    fake.switches.limit = { path: '/.well-known/', times: 2, retryAfter: '3' }
+    await user.company(fake.origin)
+    expect(waits).toEqual([3000, 3000])
+  })
+
   it('of ten days are reported, and the request is not sent before [K55, 4.3.retry-after-agent]', async () => {
     const { fake, session, waits, clock } = await startVisit()
     const here = await session()

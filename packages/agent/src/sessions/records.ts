@@ -66,6 +66,7 @@ function read<T>(schema: z.ZodType<T>, value: StoredValue | undefined): T | unde
 export interface Records {
   readonly session: () => Promise<SessionRecord>
   readonly saveSession: (change: (before: SessionRecord) => SessionRecord) => Promise<SessionRecord>
+  readonly forgetSession: () => Promise<void>
   readonly account: () => Promise<AccountRecord | undefined>
   /** Replaces the Account Token, if it is still the one that `was` says (undefined: whatever is there). */
   readonly saveAccount: (next: AccountRecord | undefined, was?: string) => Promise<void>
@@ -81,6 +82,9 @@ export function recordsOf({ store }: AgentContext, place: SessionPlace): Records
         change(read(sessionSchema, before) ?? emptySession),
       )
       return read(sessionSchema, saved) ?? emptySession
+    },
+    forgetSession: async () => {
+      await store.update(sessionKey(place), () => undefined)
     },
     account: async () => read(accountSchema, await store.get(accountKey(place))),
     saveAccount: async (next, was) => {

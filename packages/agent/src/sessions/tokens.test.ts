@@ -153,6 +153,19 @@ describe('a Session', () => {
     expect(fake.switches.answers).toHaveLength(1)
   })
 
+  it('is ended without signing out by being forgotten', async () => {
+    const { fake, session, signIn } = await startVisit()
+    const here = await session()
+    await signIn(here, ['poppy:read'])
+    const { sessionId } = await here.state()
+    await here.end()
+    expect(await here.state()).toMatchObject({ sessionId: null, signedIn: false, account: { scopes: ['poppy:read'] } })
+    // The Account Token starts the next one, signed in at once.
+    expect(await here.start()).toMatchObject({ signedIn: true })
+    expect((await here.state()).sessionId).not.toBe(sessionId)
+    expect(fake.requests.at(-1)?.form.has('session_id')).toBe(false)
+  })
+
   it('takes a token for what it is, whatever it looks like inside [4.2.token-opaque-agent]', async () => {
     const { fake, session } = await startVisit()
     const claims = { exp: 1, iss: 'https://evil.example', aud: 'nobody', session_id: 'ses_other', scope: 'poppy:write' }
