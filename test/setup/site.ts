@@ -11,6 +11,8 @@ export interface Site {
   readonly origin: string
   readonly port: number
   readonly company: Company
+  /** Breaks off every connection; the Company itself stays. */
+  readonly closeListener: () => Promise<void>
   /** Every line of the log, at its most talkative, fields included. */
   readonly log: string[]
 }
@@ -33,7 +35,7 @@ export async function openSite(config: Partial<CompanyConfig> = {}, options: Lis
   const log: string[] = []
   const pages = makeSitePages()
   let company: Company | undefined
-  const { origin, port } = await listen((origin) => {
+  const { origin, port, close } = await listen((origin) => {
     company = createSiteCompany({ origin, pages, log }, config)
     return siteHandler(company, pages)
   }, options)
@@ -41,7 +43,7 @@ export async function openSite(config: Partial<CompanyConfig> = {}, options: Lis
   const made = company
   await made.start()
   onTestFinished(() => made.close())
-  return { origin, port, company: made, log }
+  return { origin, port, company: made, closeListener: close, log }
 }
 
 /** The Company of such a site; several may share pages, origin and store. */
