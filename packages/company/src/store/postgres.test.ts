@@ -112,6 +112,18 @@ describe.skipIf(postgresMissing !== null)('PostgreSQL', () => {
     expect(await read({ db, company })).not.toBeNull()
   })
 
+  it('warns of a server that forgets its last commits when it crashes', async () => {
+    const { url } = await ownPool()
+    const warnings: string[] = []
+    const log: Logger = { ...silent, warn: (_, message) => warnings.push(message) }
+    await (await start(url, log)).close()
+    expect(warnings).toEqual([])
+    const loose = new URL(url)
+    loose.searchParams.set('options', `${loose.searchParams.get('options')} -c synchronous_commit=off`)
+    await (await start(loose.href.replaceAll('+', '%20'), log)).close()
+    expect(warnings).toEqual([expect.stringMatching(/synchronous_commit=off/)])
+  })
+
   it('says within seconds that there is no server, without telling the password', async () => {
     const nowhere = postgres('postgres://poppy:secret-password@127.0.0.1:1/poppy')
     const failure = await nowhere.open({ now: () => now, log: silent }).catch((error: unknown) => String(error))

@@ -1,7 +1,7 @@
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import type { Pool } from 'pg'
 import { bindDatabase } from './bound-database.ts'
-import type { Database, Store, StoreContext } from './database.ts'
+import type { Database, Logger, Store, StoreContext } from './database.ts'
 import { latestSchema, migrate, refuseNewer, schemaVersion } from './migrations.ts'
 import { type OwnPool, wrapPool } from './postgres-pool.ts'
 import type { Tables } from './tables.ts'
@@ -48,6 +48,7 @@ async function open(
   }
   try {
     await bringUpToDate(root)
+    await warnOfLooseCommits(root, log)
   } catch (error) {
     await close()
     throw error
@@ -58,7 +59,13 @@ async function open(
 async function connect(connectionString: string, max: number): Promise<Pool> {
   const { default: pg } = await import('pg')
   // A database that doesn't answer has to become an error, not a request that hangs.
-  return new pg.Pool({ connectionString, max, connectionTimeoutMillis: 10_000, application_name: 'poppyseed' })
+  return new pg.Pool({
+    connectionString,
+    max,
+    keepAlive: true,
+    connectionTimeoutMillis: 10_000,
+    application_name: 'poppyseed',
+  })
 }
 
 /** Any number will do, as long as it is ours: it names the lock that instances which start together wait for. */
@@ -75,6 +82,18 @@ async function bringUpToDate(root: Kysely<Tables>): Promise<void> {
     await sql`select pg_advisory_xact_lock(${sql.lit(migrationLock)})`.execute(transaction)
     await migrate(transaction, 'postgres', !(await hasSchemaTable(transaction)))
   })
+}
+
+/** What was used once has to be on the disk before it is answered for: a server that crashes must not forget it. */
+async function warnOfLooseCommits(root: Kysely<Tables>, log: Logger): Promise<void> {
+  const { rows } = await sql<{ loose: boolean }>`select current_setting('synchronous_commit') = 'off' as loose`.execute(
+    root,
+  )
+  if (!rows[0]?.loose) return
+  log.warn(
+    {},
+    'PostgreSQL has synchronous_commit=off: after a crash, codes and proofs that were used could be used again.',
+  )
 }
 
 async function hasSchemaTable(query: Kysely<Tables>): Promise<boolean> {
