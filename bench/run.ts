@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: product, peer and floor, each on one core, the client on another; five interleaved rounds, medians.
  * Fails when a ratio is below what we require, unless called with `--report`. `--profile=DIR` keeps a CPU profile of each
- * server; `--only=floor,product` leaves the others out.
+ * server; `--only=floor,product` leaves the others out, `--scenario=call` or `--scenario=start` the other one.
  */
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
@@ -16,7 +16,12 @@ import { makeParties, type Parties, type Ready, writeParties } from './parties.t
 import { type Contender, contenders, type Outcome, report, type Sample } from './report.ts'
 
 const { values: options } = parseArgs({
-  options: { report: { type: 'boolean' }, profile: { type: 'string' }, only: { type: 'string' } },
+  options: {
+    report: { type: 'boolean' },
+    profile: { type: 'string' },
+    only: { type: 'string' },
+    scenario: { type: 'string' },
+  },
 })
 
 const rounds = 5
@@ -24,8 +29,8 @@ const rounds = 5
 const warmUps = 2
 
 const scenarios = [
-  { title: 'DPoP-protected call', count: 3000, prepare: prepareCalls, overPeer: 1.7, overFloor: 0.8 },
-  { title: 'Session start', count: 1500, prepare: prepareStarts, overPeer: 1, overFloor: 0.8 },
+  { name: 'call', title: 'DPoP-protected call', count: 3000, prepare: prepareCalls, overPeer: 1.7, overFloor: 0.8 },
+  { name: 'start', title: 'Session start', count: 1500, prepare: prepareStarts, overPeer: 1, overFloor: 0.8 },
 ] as const
 
 interface Running {
@@ -74,7 +79,8 @@ function processorTime({ pid }: ChildProcess): number {
 }
 
 async function measure(servers: readonly Running[], parties: Parties): Promise<readonly Outcome[]> {
-  const outcomes = scenarios.map((scenario) => ({
+  const chosen = scenarios.filter(({ name }) => name === (options.scenario ?? name))
+  const outcomes = chosen.map((scenario) => ({
     ...scenario,
     samples: { peer: [] as Sample[], floor: [] as Sample[], product: [] as Sample[] },
   }))
