@@ -1,0 +1,412 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { AgentError, type Session } from '@poppyseed/agent'
+import pg from 'pg'
+import { type Store, tool } from 'poppyseed'
+import { postgres } from 'poppyseed/postgres'
+import { sqlite } from 'poppyseed/sqlite'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { startVisitingAgent } from '../examples/hotel/src/agent-server.ts'
+import { createPerson, type Person } from '../examples/hotel/src/person.ts'
+import { findLeaks, type SecretKind, type Wire, watchWire } from './setup/canaries.ts'
+import { listen } from './setup/listen.ts'
+import { freshSchema, postgresMissing } from './setup/postgres.ts'
+import { createSiteCompany, guests, makeSitePages, siteHandler } from './setup/site.ts'
+import { id, makeKeys, makeWireAgent, sha256, type WireAgent } from './setup/wire-agent.ts'
+import { secret, type Tokens, testTools } from './setup/world.ts'
+
+const timeout = 120_000
+
+/** A store, and everything that is written in its database, as text. */
+interface Dumped {
+  readonly store: Store
+  readonly dump: () => Promise<string>
+}
+
+function sqliteInFile(): Dumped {
+  const folder = mkdtempSync(join(tmpdir(), 'poppyseed-canaries-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return {
+    store: sqlite(join(folder, 'poppy.db')),
+    dump: async () =>
+      readdirSync(folder)
+        .map((file) => readFileSync(join(folder, file), 'latin1'))
+        .join('\n'),
+  }
+}
+
+async function postgresSchema(): Promise<Dumped> {
+  const schema = await freshSchema()
+  onTestFinished(schema.drop)
+  return {
+    store: postgres(schema.url),
+    async dump() {
+      const client = new pg.Client({ connectionString: schema.url })
+      await client.connect()
+      try {
+        const tables = await client.query('select tablename from pg_tables where schemaname = $1', [schema.name])
+        const texts: string[] = []
+        for (const { tablename } of tables.rows as { tablename: string }[]) {
+          const { rows } = await client.query(`select t::text as row from "${tablename}" t`)
+          texts.push(...rows.map(({ row }) => String(row)))
+        }
+        return texts.join('\n')
+      } finally {
+        await client.end()
+      }
+    },
+  }
+}
+
+async function openWatchedSite(store: Store) {
+  const wire = watchWire()
+  const log: string[] = []
+  const clock = { ahead: 0 }
+  const now = () => Date.now() + clock.ahead
+  const pages = makeSitePages()
+  let close = async () => {}
+  const { origin } = await listen(async (origin) => {
+    const company = createSiteCompany(
+      { origin, pages, log },
+      {
+        store,
+        now,
+        nonces: true,
+        tools: [
+          ...testTools(),
+          tool({
+            name: 'breaks',
+            description: 'Always fails.',
+            run: () => {
+              throw new Error('the database is away')
+            },
+          }),
+        ],
+      },
+    )
+    await company.start()
+    close = company.close
+    return wire.watch(siteHandler(company, pages))
+  })
+  onTestFinished(() => close())
+  wire.add('form', secret)
+  return { origin, wire, log, clock, now, close: () => close() }
+}
+type WatchedSite = Awaited<ReturnType<typeof openWatchedSite>>
+
+async function approve(person: Person, url: string, scopes: readonly string[], decision = 'approve'): Promise<string> {
+  const first = await person.open(url)
+  const consent = first.html.includes('name="password"') ? await person.submit(first, guests.maya) : first
+  return (await person.submit(consent, { scope: scopes, decision })).html
+}
+
+/** The way that goes well, and what a well-meaning agent meets when a person says no. Gives every error that it threw. */
+async function goodVisit({ origin }: WatchedSite): Promise<AgentError[]> {
+  const { agent, close } = await startVisitingAgent()
+  onTestFinished(close)
+  const errors: AgentError[] = []
+  const refused = async (work: Promise<unknown>) => {
+    const error = await work.then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    )
+    if (!(error instanceof AgentError)) throw error ?? new Error('it was not refused')
+    errors.push(error)
+  }
+  const person = createPerson()
+  const signIn = (session: Session, scopes: readonly string[], decision?: string) =>
+    session.signIn({ scopes, open: async (url) => void (await approve(person, url, scopes, decision)) })
+  const session = (await agent.forUser('maya').company(origin)).session()
+  await session.call('echo', { text: 'hello' })
+  await refused(session.call('echo', { text: 7 }))
+  await refused(session.call('breaks'))
+  await refused(session.call('my_bookings'))
+  await refused(signIn(session, ['poppy:read'], 'decline'))
+  await signIn(session, ['poppy:read', 'loyalty'])
+  await session.call('my_bookings')
+  await refused(session.call('add_note'))
+  const mcp = await session.mcp()
+  await mcp.call('my_bookings')
+  await refused(mcp.call('add_note'))
+  await mcp.close()
+  await signIn(session, ['poppy:read', 'poppy:write', 'loyalty'])
+  await session.call('add_note')
+  await session.signOut()
+  await refused(session.call('my_bookings'))
+  return errors
+}
+
+/** An agent at the level of the wire, with its documents behind a listener of its own. */
+async function openWireAgent(site: WatchedSite): Promise<WireAgent> {
+  let agent: WireAgent | undefined
+  const { origin } = await listen(() => ({ url }) => {
+    const { pathname } = new URL(url)
+    if (pathname === '/oauth/callback') return new Response('Back.')
+    const document = agent?.documents[url]
+    return document === undefined ? new Response(null, { status: 404 }) : Response.json(document)
+  })
+  agent = await makeWireAgent({
+    clientId: `${origin}/agent.json`,
+    now: site.now,
+    origin: site.origin,
+    send: (request) => fetch(request),
+  })
+  return agent
+}
+
+/** Everything goes wrong that can. Gives the statuses that came back. */
+async function badVisits(site: WatchedSite): Promise<number[]> {
+  const { origin, clock } = site
+  const [agent, other] = [await openWireAgent(site), await openWireAgent(site)]
+  const statuses: number[] = []
+  const refused = async (answer: Response | Promise<Response>) => {
+    const { status } = await answer
+    statuses.push(status)
+    return status
+  }
+  // The nonce that every proof needs from now on.
+  const first = await agent.startSession()
+  const nonce = first.headers.get('dpop-nonce') ?? ''
+  const withNonce = { claims: { nonce } }
+  const proof = async () => ({ proof: await agent.proof('POST', agent.tokenUrl, undefined, withNonce) })
+  const started = (await (await agent.startSession({}, await proof())).json()) as Tokens
+  const token = started.access_token
+  const toolUrl = `${origin}/poppy/tools/echo`
+  const call = async (by: string, headers: Record<string, string> = {}) =>
+    agent.call('/poppy/tools/echo', by, {
+      body: { text: 'hello' },
+      proof: await agent.proof('POST', toolUrl, by, withNonce),
+      headers,
+    })
+
+  // Proofs and tokens at an API
+  const good = await agent.proof('POST', toolUrl, token, withNonce)
+  const once = { body: { text: 'hello' }, proof: good }
+  expect((await agent.call('/poppy/tools/echo', token, once)).status).toBe(200)
+  await refused(agent.call('/poppy/tools/echo', token, once))
+  const stranger = await makeKeys()
+  for (const bend of [
+    { key: stranger.privateKey },
+    { key: stranger.privateKey, header: { jwk: stranger.publicJwk } },
+    { claims: { nonce, htu: `${origin}/elsewhere` } },
+    { claims: { nonce, htm: 'GET' } },
+    { claims: { nonce, ath: sha256('another') } },
+    { claims: { nonce, iat: 1 } },
+    { claims: { nonce: 'made-up-nonce' } },
+    { claims: {} },
+    { header: { typ: 'JWT' } },
+  ]) {
+    await refused(
+      agent.call('/poppy/tools/echo', token, {
+        body: { text: 'hello' },
+        proof: await agent.proof('POST', toolUrl, token, bend),
+      }),
+    )
+  }
+  await refused(
+    agent.call('/poppy/tools/echo', token, { body: { text: 'hello' }, proof: `${good.slice(0, -8)}AAAAAAAA` }),
+  )
+  await refused(call(`${token.slice(0, -8)}AAAAAAAA`))
+  await refused(call(token, { authorization: `Bearer ${token}` }))
+  await refused(call(token, { authorization: `DPoP ${token} ${token}` }))
+  await refused(call(token, { authorization: token }))
+  await refused(fetch(`${toolUrl}?access_token=${token}`, { method: 'POST', headers: { dpop: good } }))
+  await refused(fetch(`${origin}/poppy/mcp`, { method: 'POST', headers: { authorization: `Bearer ${token}` } }))
+  await refused(call(token, { 'content-type': 'text/plain' }))
+
+  // Assertions
+  const spent = await agent.sessionAssertion()
+  expect((await agent.startSession({ assertion: spent }, await proof())).status).toBe(200)
+  const clientAssertion = await agent.clientAssertion()
+  for (const parameters of [
+    { assertion: spent },
+    { assertion: await agent.sessionAssertion({ claims: { exp: 1 } }) },
+    { assertion: await agent.sessionAssertion({ claims: { aud: 'https://evil.example/token' } }) },
+    { assertion: await agent.sessionAssertion({ key: stranger.privateKey }) },
+    { assertion: `${spent.slice(0, -8)}AAAAAAAA` },
+    { client_assertion: await agent.clientAssertion({ key: stranger.privateKey }) },
+    { client_assertion: await agent.clientAssertion({ header: { kid: 'unknown' } }) },
+    { client_assertion: await other.clientAssertion() },
+    { client_assertion: clientAssertion, session_id: 'ses_of-somebody-else' },
+    { client_assertion: clientAssertion },
+    { scope: 'poppy:read' },
+    { grant_type: 'password' },
+    { session_id: 'ses_that-never-was' },
+  ]) {
+    await refused(agent.startSession(parameters, await proof()))
+  }
+  const doubled = new URLSearchParams({ client_id: agent.clientId, assertion: await agent.sessionAssertion() })
+  doubled.append('assertion', await agent.sessionAssertion())
+  await refused(fetch(agent.tokenUrl, { method: 'POST', body: doubled }))
+  const json = JSON.stringify({ refresh_token: `pat_${id()}${id()}`, client_assertion: await agent.clientAssertion() })
+  await refused(fetch(agent.tokenUrl, { method: 'POST', body: json, headers: { 'content-type': 'application/json' } }))
+
+  // Codes and Account Tokens
+  const person = createPerson()
+  const verifier = id() + id()
+  const code = async (bend: Record<string, string> = {}) => {
+    const query = new URLSearchParams({
+      response_type: 'code',
+      client_id: agent.clientId,
+      redirect_uri: agent.redirectUri,
+      scope: 'poppy:read',
+      state: id(),
+      code_challenge: sha256(verifier),
+      code_challenge_method: 'S256',
+      ...bend,
+    })
+    await approve(person, `${origin}/poppy/authorize?${query}`, ['poppy:read'])
+    const location = site.wire.exchanges.at(-1)?.location ?? ''
+    return new URL(location).searchParams.get('code') ?? ''
+  }
+  const exchange = async (parameters: Record<string, string | null>, by = agent) =>
+    by.token(
+      {
+        grant_type: 'authorization_code',
+        redirect_uri: by.redirectUri,
+        code_verifier: verifier,
+        session_id: started.session_id,
+        ...parameters,
+      },
+      { proof: await by.proof('POST', by.tokenUrl, undefined, withNonce) },
+    )
+  const wrong = await code()
+  await refused(exchange({ code: wrong }, other))
+  await refused(exchange({ code: wrong, code_verifier: id() + id() }))
+  await refused(exchange({ code: wrong }))
+  await refused(exchange({ code: await code(), redirect_uri: `${agent.redirectUri}/` }))
+  await refused(exchange({ code: await code(), session_id: 'ses_that-never-was' }))
+  const used = await code()
+  const signedIn = (await (await exchange({ code: used })).json()) as Tokens
+  const accountToken = signedIn.refresh_token ?? ''
+  expect(accountToken).not.toBe('')
+  const refresh = async (parameters: Record<string, string | null>, by = agent) =>
+    by.token(
+      { grant_type: 'refresh_token', refresh_token: accountToken, ...parameters },
+      { proof: await by.proof('POST', by.tokenUrl, undefined, withNonce) },
+    )
+  expect((await refresh({})).status).toBe(200)
+  await refused(refresh({}, other))
+  await refused(refresh({ scope: 'poppy:write' }))
+  await refused(refresh({ session_id: 'ses_that-never-was' }))
+  await refused(refresh({ refresh_token: `${accountToken}x` }))
+  await refused(call(accountToken))
+  await refused(other.revoke(accountToken))
+  await refused(
+    agent.revoke(accountToken, { client_assertion: await agent.clientAssertion({ key: stranger.privateKey }) }),
+  )
+  await refused(exchange({ code: used }))
+  await refused(refresh({}))
+  await refused(
+    agent.call('/poppy/tools/my_bookings', signedIn.access_token, {
+      proof: await agent.proof('POST', `${origin}/poppy/tools/my_bookings`, signedIn.access_token, withNonce),
+    }),
+  )
+
+  // The page
+  const forged = new URLSearchParams({ request: `${id()}.${id()}`, decision: 'approve', scope: 'poppy:read' })
+  await refused(fetch(`${origin}/poppy/authorize`, { method: 'POST', body: forged }))
+  await refused(
+    fetch(
+      `${origin}/poppy/authorize?client_id=${encodeURIComponent(agent.clientId)}&redirect_uri=https://evil.example/`,
+    ),
+  )
+
+  // Time
+  const late = await code()
+  clock.ahead += 3_700_000
+  await refused(exchange({ code: late }))
+  await refused(call(token))
+  return statuses
+}
+
+/** Where the code may stand: in the redirect that carries it, and nowhere else in it. */
+function withoutItsCode(location: string): string {
+  const url = new URL(location)
+  if (url.searchParams.has('code')) url.searchParams.set('code', '')
+  return url.href
+}
+
+describe.each([
+  { name: 'SQLite', missing: null, make: sqliteInFile },
+  { name: 'PostgreSQL', missing: postgresMissing, make: postgresSchema },
+])('secrets of a whole visit, on $name', ({ missing, make }) => {
+  it.skipIf(missing)(
+    'are in no log, no error, no address and not in the database, whatever goes wrong [4.2.token-encrypted, 4.3.no-token-in-url-agent, 4.8.never-shown-agent]',
+    { timeout },
+    async () => {
+      const printed: string[] = []
+      for (const method of ['debug', 'info', 'log', 'warn', 'error'] as const) {
+        const spy = vi
+          .spyOn(console, method)
+          .mockImplementation((...parts) => void printed.push(parts.map(String).join(' ')))
+        onTestFinished(() => spy.mockRestore())
+      }
+      const { store, dump } = await make()
+      const site = await openWatchedSite(store)
+      const { wire, log } = site
+
+      const errors = await goodVisit(site)
+      const agentAddresses = wire.exchanges.map(({ url }) => url)
+      const statuses = await badVisits(site)
+      expect(statuses.every((status) => status >= 400 && status <= 500)).toBe(true)
+      // While it runs, with all that is still on its way into the file, and once it is closed.
+      const open = await dump()
+      await site.close()
+      const database = open + (await dump())
+
+      const { secrets } = wire
+      expect(new Set(secrets.values())).toEqual(new Set<SecretKind>(kinds))
+      expect(secrets.size).toBeGreaterThan(150)
+      // The search itself works: it finds each one where it is.
+      for (const one of secrets.keys())
+        expect(findLeaks(`at the end: ${one.slice(-40)}`, new Map([[one, 'form']]))).toHaveLength(1)
+
+      expect(log.length).toBeGreaterThan(30)
+      expect(findLeaks(log.join('\n'), secrets)).toEqual([])
+      expect(findLeaks(printed.join('\n'), secrets)).toEqual([])
+      expect(database).toContain('acc-maya')
+      expect(findLeaks(database, secrets)).toEqual([])
+      expect(findLeaks(agentAddresses.join('\n'), secrets)).toEqual([])
+      const told = errors.map((error) => [error.message, error.stack, JSON.stringify(error), String(error)].join('\n'))
+      expect(findLeaks(told.join('\n'), secrets)).toEqual([])
+      checkAnswers(wire)
+      checkTokens(secrets)
+    },
+  )
+})
+
+const kinds: readonly SecretKind[] = [
+  'access token',
+  'Account Token',
+  'authorization code',
+  'code verifier',
+  'client assertion',
+  'Session assertion',
+  'proof',
+  'cookie',
+  'form',
+  'password',
+]
+
+function checkAnswers({ exchanges, secrets }: Wire): void {
+  const failed = exchanges.filter(({ status }) => status >= 400)
+  expect(failed.length).toBeGreaterThan(40)
+  for (const { status, headers, body } of failed)
+    expect({ status, leaks: findLeaks(headers + body, secrets) }).toEqual({ status, leaks: [] })
+  const redirects = exchanges.flatMap(({ location }) => (location !== null && URL.canParse(location) ? [location] : []))
+  expect(redirects.length).toBeGreaterThan(8)
+  for (const location of redirects) expect(findLeaks(withoutItsCode(location), secrets)).toEqual([])
+  for (const { headers } of exchanges) expect(findLeaks(headers, secrets)).toEqual([])
+}
+
+/** A Session Token tells nobody anything, taken apart or not. */
+function checkTokens(secrets: ReadonlyMap<string, SecretKind>): void {
+  const tokens = [...secrets].filter(([value, kind]) => kind === 'access token' && value.includes('.'))
+  expect(tokens.length).toBeGreaterThan(3)
+  for (const [token] of tokens) {
+    const readable = token.split('.').map((part) => Buffer.from(part, 'base64url').toString('latin1'))
+    for (const piece of readable) expect(piece).not.toMatch(/acc-maya|poppy:read|usr_|ses_|agent\.json/)
+  }
+}

@@ -1,0 +1,114 @@
+import type { Handler } from './listen.ts'
+
+/** Watches a wire for secrets, and looks for them where none may be. */
+
+export type SecretKind =
+  | 'access token'
+  | 'Account Token'
+  | 'authorization code'
+  | 'code verifier'
+  | 'client assertion'
+  | 'Session assertion'
+  | 'proof'
+  | 'cookie'
+  | 'form'
+  | 'password'
+
+/** One exchange as it went over the wire. */
+export interface Exchange {
+  readonly url: string
+  readonly status: number
+  readonly location: string | null
+  readonly headers: string
+  readonly body: string
+}
+
+export interface Wire {
+  /** Each secret that crossed, by what it is. */
+  readonly secrets: ReadonlyMap<string, SecretKind>
+  readonly exchanges: readonly Exchange[]
+  /** Puts the watch before a handler. */
+  readonly watch: (handler: Handler) => Handler
+  /** Adds a secret that never crosses, such as the Company's own. */
+  readonly add: (kind: SecretKind, value: string) => void
+}
+
+const ofForm: Readonly<Record<string, SecretKind>> = {
+  client_assertion: 'client assertion',
+  assertion: 'Session assertion',
+  code: 'authorization code',
+  code_verifier: 'code verifier',
+  refresh_token: 'Account Token',
+  token: 'Account Token',
+  request: 'form',
+  password: 'password',
+}
+
+export function watchWire(): Wire {
+  const secrets = new Map<string, SecretKind>()
+  const exchanges: Exchange[] = []
+  const add = (kind: SecretKind, value: string | null | undefined) => {
+    if (value && value.length >= 10 && !secrets.has(value)) secrets.set(value, kind)
+  }
+
+  function readRequest(headers: Headers, body: string): void {
+    for (const word of (headers.get('authorization') ?? '').split(/[\s,]+/)) add('access token', word)
+    add('proof', headers.get('dpop'))
+    for (const pair of (headers.get('cookie') ?? '').split('; ')) add('cookie', pair.slice(pair.indexOf('=') + 1))
+    if (!headers.get('content-type')?.startsWith('application/x-www-form-urlencoded')) return
+    for (const [name, value] of new URLSearchParams(body)) {
+      const kind = Object.hasOwn(ofForm, name) ? ofForm[name] : undefined
+      if (kind) add(kind, value)
+    }
+  }
+
+  function readResponse(headers: Headers, body: string): void {
+    for (const line of headers.getSetCookie()) add('cookie', /^[^=]+=([^;]*)/.exec(line)?.[1])
+    const location = headers.get('location')
+    if (location !== null && URL.canParse(location)) {
+      add('authorization code', new URL(location).searchParams.get('code'))
+    }
+    for (const [, value] of body.matchAll(/name="request" value="([^"]+)"/g)) add('form', value)
+    for (const [, value] of body.matchAll(/"access_token":"([^"]+)"/g)) add('access token', value)
+    for (const [, value] of body.matchAll(/"refresh_token":"([^"]+)"/g)) add('Account Token', value)
+  }
+
+  return {
+    secrets,
+    exchanges,
+    add,
+    watch: (handler) => async (request) => {
+      const sent = await request.clone().text()
+      readRequest(request.headers, sent)
+      const response = await handler(request)
+      const body = await response.clone().text()
+      readResponse(response.headers, body)
+      const location = response.headers.get('location')
+      const headers = [...response.headers]
+        .filter(([name]) => name !== 'set-cookie' && name !== 'location')
+        .map((pair) => pair.join(': '))
+      exchanges.push({ url: request.url, status: response.status, location, headers: headers.join('\n'), body })
+      return response
+    },
+  }
+}
+
+/**
+ * What of the secrets is in `text`, each as kind and the piece that was found: a secret also counts as found when it
+ * was cut short, or when only a part of a token between two dots is there.
+ */
+export function findLeaks(text: string, secrets: ReadonlyMap<string, SecretKind>): string[] {
+  return [...secrets].flatMap(([secret, kind]) => {
+    const piece = piecesOf(secret).find((one) => text.includes(one))
+    return piece === undefined ? [] : [`${kind}: …${piece.slice(0, 6)}…`]
+  })
+}
+
+function piecesOf(secret: string): readonly string[] {
+  const parts = secret.split('.')
+  // The first part of a JWS or JWE is a header that anybody may know.
+  const telling = parts.length > 1 ? parts.slice(1) : parts
+  return telling
+    .filter((part) => part.length >= 10)
+    .flatMap((part) => (part.length <= 24 ? [part] : [part.slice(0, 24), part.slice(-20)]))
+}
