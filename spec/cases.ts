@@ -85,7 +85,7 @@ export const cases: readonly Case[] = [
     situation: 'A Personal Agent in a browser sends a preflight, and then a request that gets 401.',
     right:
       'The request headers are allowed, and the challenge, nonce and Retry-After headers can be read, on errors too; no credentials.',
-    built: false,
+    built: true,
   },
   {
     id: 'K09',
@@ -342,7 +342,7 @@ export const cases: readonly Case[] = [
     situation: 'An MCP server lives under a path, and a client asks it without a token.',
     right:
       'The 401 points to its resource metadata, whose resource is the url in poppy.json and which names the issuer.',
-    built: false,
+    built: true,
   },
   {
     id: 'K38',
