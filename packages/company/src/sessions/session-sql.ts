@@ -50,7 +50,6 @@ export const touchSessionText = `update poppy_sessions set last_used_at = :now w
 export const touchGrantText = `update poppy_grants set last_used_at = :now where ${isStaleGrant}
     and poppy_grants.id = :grantId`
 
-// PostgreSQL runs the last part first: the grant's row before the Session's, the order in which a sign-out takes them.
 // Parts of one statement all see the rows as they were before it, so `found` has the last use before this one. A row that
 // is locked is being changed: it is skipped, so that a use never waits for a sign-out, nor the two for each other.
 const noteUse = `stale_grant as (select poppy_grants.id from poppy_grants, found where ${isStaleGrant}
