@@ -1,5 +1,6 @@
 import { isLoopbackHost, isScope, protocolScopes } from '@poppyseed/protocol'
-import { ConfigurationError } from './configuration-error.ts'
+import { checkAgents, checkShapes, isPlain, refuseUnknown } from './config-shapes.ts'
+import { wrong } from './configuration-error.ts'
 import type { FetchDocument } from './net/fetch-document.ts'
 import type { Account } from './sign-in/routes.ts'
 import type { Logger, Store } from './store/database.ts'
@@ -106,10 +107,6 @@ export interface CheckedConfig {
   }
 }
 
-function wrong(sentence: string): ConfigurationError {
-  return new ConfigurationError(sentence)
-}
-
 /** @throws ConfigurationError with a sentence that says what to write */
 export function checkConfig(config: CompanyConfig): CheckedConfig {
   if (typeof config !== 'object' || config === null)
@@ -119,8 +116,10 @@ export function checkConfig(config: CompanyConfig): CheckedConfig {
     if (!knownSettings.has(name))
       throw wrong(`There is no setting \`${name}\`. The settings are: ${[...knownSettings].join(', ')}.`)
   }
+  checkShapes(config)
   checkOrganization(config)
   checkOrigin(config)
+  checkAgents(config)
   const scopes = checkScopes(config.scopes ?? {})
   return {
     secrets: checkSecrets(config.secret),
@@ -132,12 +131,19 @@ export function checkConfig(config: CompanyConfig): CheckedConfig {
 }
 
 function checkOrganization({ organization }: CompanyConfig): void {
+  if (isPlain(organization)) {
+    if ('domains' in organization)
+      throw wrong('Several domains are not built in this version. Write one `organization.domain`.')
+    refuseUnknown('organization', organization, ['name', 'domain', 'description'])
+  }
   if (typeof organization?.name !== 'string' || organization.name.trim() === '') {
     throw wrong(
       "`organization.name` is missing: the name that people know, such as organization: { name: 'Hotel Miramar', … }.",
     )
   }
-  const { domain } = organization
+  const { domain, description } = organization
+  if (description !== undefined && (typeof description !== 'string' || description.trim() === ''))
+    throw wrong('`organization.description` is a sentence that agents read, such as what can be done here.')
   if (
     typeof domain !== 'string' ||
     domain !== domain.toLowerCase() ||
@@ -240,6 +246,10 @@ function checkDirect(config: CompanyConfig, scopes: Readonly<Record<string, stri
 
 function checkNonces(nonces: CompanyConfig['nonces']): number | null {
   if (nonces === undefined || nonces === false) return null
+  if (nonces !== true) {
+    if (!isPlain(nonces)) throw wrong('`nonces` is true, false or { lifetime: 300 }, in seconds.')
+    refuseUnknown('nonces', nonces, ['lifetime'])
+  }
   const lifetime = nonces === true ? 300 : (nonces.lifetime ?? 300)
   if (!Number.isInteger(lifetime) || lifetime < 10 || lifetime > 86_400)
     throw wrong('`nonces.lifetime` is a whole number of seconds from 10 to 86400.')
@@ -247,6 +257,8 @@ function checkNonces(nonces: CompanyConfig['nonces']): number | null {
 }
 
 function checkLifetimes(lifetimes: NonNullable<CompanyConfig['lifetimes']>): CheckedConfig['lifetimes'] {
+  if (!isPlain(lifetimes)) throw wrong('Write lifetimes: { sessionToken: 3600 }, each in seconds.')
+  refuseUnknown('lifetimes', lifetimes, ['sessionToken', 'session', 'sessionIdle', 'accountToken'])
   const seconds = (name: keyof typeof lifetimes, standard: number): number => {
     const value = lifetimes[name] ?? standard
     if (!Number.isInteger(value) || value < 1 || value > 10 * 366 * 86_400)
@@ -254,6 +266,8 @@ function checkLifetimes(lifetimes: NonNullable<CompanyConfig['lifetimes']>): Che
     return value * 1000
   }
   const day = 86_400
+  if ((lifetimes.sessionToken ?? 0) > day)
+    throw wrong('`lifetimes.sessionToken` is at most 86400: a Session Token lasts hours, not days (4.2).')
   return {
     sessionToken: seconds('sessionToken', 3600),
     session: seconds('session', 30 * day),

@@ -2,3 +2,8 @@
 export class ConfigurationError extends TypeError {
   override readonly name = 'ConfigurationError'
 }
+
+/** Makes one. */
+export function wrong(sentence: string): ConfigurationError {
+  return new ConfigurationError(sentence)
+}

@@ -41,8 +41,11 @@ export function discoveryOf(published: Published): unknown {
     organization: { name: published.name, domain: published.domain },
     issuer: published.issuer,
     signIn: { direct: published.direct, device: undefined, mediated: undefined },
-    // 4.4: the protocol's own two need no description
-    customScopes: Object.fromEntries(Object.entries(scopes).filter(([scope]) => !scope.startsWith('poppy:'))),
+    // 4.4: the protocol's own two need no description, and where nobody can sign in there is nothing to grant
+    customScopes:
+      published.direct === undefined
+        ? {}
+        : Object.fromEntries(Object.entries(scopes).filter(([scope]) => !scope.startsWith('poppy:'))),
     conversations: [],
     apis: published.hasTools
       ? [

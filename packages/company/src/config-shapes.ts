@@ -1,0 +1,73 @@
+import { isClientId } from '@poppyseed/protocol'
+import type { CompanyConfig } from './config.ts'
+import { wrong } from './configuration-error.ts'
+import type { Logger } from './store/database.ts'
+
+/** What each setting has to be, before what it says is looked at: for whoever writes JavaScript, or misspells a name. */
+
+/** What each setting has to be where it is given: a wrong kind would fail at the first request, or do nothing quietly. */
+export function checkShapes(config: CompanyConfig): void {
+  const { store, log, development, scopes, signIn, tools } = config
+  for (const name of ['account', 'signInPage', 'switchAccountPage', 'fetchDocument', 'now', 'random'] as const) {
+    const value: unknown = config[name]
+    if (value !== undefined && typeof value !== 'function')
+      throw wrong(
+        name.endsWith('Page')
+          ? `\`${name}\` is a function that gives the address: (returnTo) => '/login?next=' + encodeURIComponent(returnTo).`
+          : `\`${name}\` is a function. Leave it out for what stands in the guide.`,
+      )
+  }
+  if (store !== undefined && (typeof store !== 'object' || store === null || typeof store.open !== 'function'))
+    throw wrong("`store` is what sqlite('poppy.db') or postgres(url) gives, such as store: sqlite('poppy.db').")
+  if (development !== undefined && typeof development !== 'boolean')
+    throw wrong('`development` is true or false, such as development: true for http://localhost.')
+  const levels = ['debug', 'info', 'warn', 'error'] as const
+  if (log !== undefined && !levels.every((level) => typeof (log as Partial<Logger> | null)?.[level] === 'function'))
+    throw wrong('`log` needs debug, info, warn and error, each called with (fields, message), as pino has them.')
+  if (scopes !== undefined && !isPlain(scopes))
+    throw wrong("`scopes` says for each scope what it means, such as scopes: { 'poppy:read': 'See your bookings' }.")
+  if (signIn !== undefined && !isPlain(signIn)) throw wrong("Write signIn: { direct: ['poppy:read'] }.")
+  if (tools !== undefined && !Array.isArray(tools))
+    throw wrong('`tools` is a list: tools: [tool({ name, description, run })].')
+  checkConnectedAgentsPage(config)
+}
+
+function checkConnectedAgentsPage({ connectedAgentsPage: page, origin }: CompanyConfig): void {
+  if (page === undefined) return
+  // A link that people follow from the consent page: on the site, never a script.
+  if (typeof page !== 'string' || !/^(?:\/(?!\/)|https?:\/\/)/.test(page) || !URL.canParse(page, origin))
+    throw wrong("`connectedAgentsPage` is a path or an address of your site, such as '/account/agents'.")
+}
+
+/** Whether a setting is written as `{ … }`. */
+export function isPlain(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Refuses a misspelt member: it would do nothing, and nobody would be told. */
+export function refuseUnknown(setting: string, value: object, known: readonly string[]): void {
+  for (const name of Object.keys(value)) {
+    if (!known.includes(name)) throw wrong(`There is no \`${setting}.${name}\`. It has: ${known.join(', ')}.`)
+  }
+}
+
+/** The lists of Personal Agents (4.1). */
+export function checkAgents({ agents, development = false }: CompanyConfig): void {
+  if (agents === undefined) return
+  if (!isPlain(agents)) throw wrong('Write agents: { allow: […], block: […] }, with the client_id of each agent.')
+  refuseUnknown('agents', agents, ['allow', 'block'])
+  for (const name of ['allow', 'block'] as const) {
+    const list: unknown = agents[name]
+    if (list === undefined || typeof list === 'function') continue
+    if (!Array.isArray(list))
+      throw wrong(
+        `\`agents.${name}\` is a list of client_id addresses, or a function of one that says whether it is in it.`,
+      )
+    // Compared as strings: an entry that no agent can have would block nobody.
+    const odd: unknown = list.find((entry: unknown) => typeof entry !== 'string' || !isClientId(entry, development))
+    if (odd !== undefined)
+      throw wrong(
+        `\`agents.${name}\` has an entry that is no client_id: ${JSON.stringify(odd)}. Write the whole address, such as 'https://agent.example/agent.json'.`,
+      )
+  }
+}

@@ -1,0 +1,214 @@
+import { type CompanyConfig, ConfigurationError, createCompany, tool } from 'poppyseed'
+import { sqlite } from 'poppyseed/sqlite'
+import { describe, expect, it } from 'vitest'
+import { makeWorld, outcome, secret, testTools } from './setup/world.ts'
+
+const right: CompanyConfig = {
+  organization: { name: 'Hotel Miramar', domain: 'miramar.example' },
+  origin: 'https://miramar.example',
+  secret,
+  store: sqlite(':memory:'),
+  account: () => null,
+  signInPage: (returnTo) => `/login?next=${encodeURIComponent(returnTo)}`,
+  scopes: { 'poppy:read': 'See your bookings', 'poppy:write': 'Change your bookings', loyalty: 'See your points' },
+  signIn: { direct: ['poppy:read', 'poppy:write', 'loyalty'] },
+  tools: testTools(),
+}
+
+/** What a person in JavaScript may write, and what the refusal has to speak of. */
+const wrong: readonly (readonly [name: string, bend: Record<string, unknown>, says: RegExp])[] = [
+  ['a setting that nobody knows', { orgin: 'https://miramar.example' }, /no setting `orgin`.*origin/],
+  ['what is not built yet', { operations: [] }, /Operations are not built/],
+  ['the Company Agent', { agent: {} }, /Company Agent is not built/],
+  ['staff', { staff: () => null }, /staff inbox is not built/],
+  ['no organization', { organization: undefined }, /`organization\.name` is missing/],
+  [
+    'an organization without a name',
+    { organization: { name: ' ', domain: 'miramar.example' } },
+    /`organization\.name`/,
+  ],
+  ['a domain with a scheme', { organization: { name: 'A', domain: 'https://miramar.example' } }, /bare host name/],
+  ['a domain with a port', { organization: { name: 'A', domain: 'miramar.example:443' } }, /bare host name/],
+  ['a domain in capitals', { organization: { name: 'A', domain: 'Miramar.example' } }, /lower case/],
+  ['several domains', { organization: { name: 'A', domains: ['a.example'] } }, /one `organization\.domain`/],
+  [
+    'a misspelt description',
+    { organization: { ...right.organization, descripton: 'x' } },
+    /`organization\.descripton`/,
+  ],
+  ['an empty description', { organization: { ...right.organization, description: '' } }, /organization\.description/],
+  ['no origin', { origin: undefined }, /`origin` must be.*'https:\/\/miramar\.example'/],
+  ['an origin with a path', { origin: 'https://miramar.example/shop' }, /'https:\/\/miramar\.example'/],
+  ['an origin with a slash', { origin: 'https://miramar.example/' }, /nothing more/],
+  ['an origin in capitals', { origin: 'https://MIRAMAR.example' }, /the form browsers write it/],
+  ['an origin with the default port', { origin: 'https://miramar.example:443' }, /the form browsers write it/],
+  ['plain http', { origin: 'http://miramar.example' }, /must begin with https:/],
+  [
+    'http on this machine',
+    { origin: 'http://localhost:4000', organization: { name: 'A', domain: 'localhost' } },
+    /development: true/,
+  ],
+  ['an origin elsewhere', { origin: 'https://other.example' }, /other\.example is not on miramar\.example/],
+  ['an origin that only looks like it', { origin: 'https://evilmiramar.example' }, /is not on miramar\.example/],
+  ['development in public', { development: true }, /loopback hosts alone/],
+  ['development as a text', { development: 'no' }, /`development` is true or false/],
+  ['no secret', { secret: undefined }, /`secret` is missing.*openssl rand/],
+  ['no secrets', { secret: [] }, /`secret` is missing/],
+  ['a short secret', { secret: 'sea-view-42' }, /`secret` is too weak.*openssl rand/],
+  ['a long but plain secret', { secret: 'a'.repeat(64) }, /too weak/],
+  ['a weak second secret', { secret: [secret, 'old'] }, /too weak/],
+  ['a secret twice', { secret: [secret, secret] }, /the same secret twice/],
+  ['a file name as store', { store: 'poppy.db' }, /store: sqlite\('poppy\.db'\)/],
+  ['no account', { account: undefined }, /needs `account`/],
+  ['an account that is no function', { account: { id: 'a', name: 'b' } }, /`account` is a function/],
+  ['no sign-in page', { signInPage: undefined }, /needs `signInPage`/],
+  ['a sign-in page as a text', { signInPage: '/login' }, /`signInPage` is a function.*returnTo/],
+  ['a page for other accounts as a text', { switchAccountPage: '/login' }, /`switchAccountPage` is a function/],
+  ['a script as page of connected agents', { connectedAgentsPage: 'javascript:alert(1)' }, /path or an address/],
+  ['another host as page of connected agents', { connectedAgentsPage: '//evil.test' }, /path or an address/],
+  ['scopes as a list', { scopes: ['poppy:read'] }, /`scopes` says for each scope/],
+  ['a scope of the protocol’s own', { scopes: { ...right.scopes, 'poppy:admin': 'All' } }, /begins with poppy:/],
+  ['a scope with a space', { scopes: { ...right.scopes, 'my scope': 'All' } }, /is not a scope/],
+  ['a scope without words', { scopes: { ...right.scopes, loyalty: '' } }, /say what 'loyalty' means/],
+  ['sign-in as a text', { signIn: 'direct' }, /signIn: \{ direct/],
+  ['a sign-in that is not built', { signIn: { device: ['poppy:read'] } }, /`signIn\.device` is not built/],
+  ['a sign-in that nobody knows', { signIn: { magic: [] } }, /no `signIn\.magic`/],
+  ['a sign-in with no scope', { signIn: { direct: [] } }, /lists the scopes/],
+  [
+    'a sign-in with an unknown scope',
+    { signIn: { direct: ['addresses'] } },
+    /names 'addresses'.*scopes: \{ 'addresses'/,
+  ],
+  ['a sign-in with a scope twice', { signIn: { direct: ['loyalty', 'loyalty'] } }, /names a scope twice/],
+  ['tools that are no list', { tools: {} }, /`tools` is a list/],
+  ['a tool that is none', { tools: [{ name: 'x', description: 'y', run: () => 1 }] }, /tools\[0\] is not a tool/],
+  ['two tools of one name', { tools: [...testTools(), ...testTools()] }, /Two tools are named echo/],
+  [
+    'a tool with an unknown scope',
+    { tools: [tool({ name: 'x', description: 'y', scope: 'addresses', run: () => 1 })] },
+    /Tool x needs the scope addresses/,
+  ],
+  ['agents as a list', { agents: ['https://agent.example/agent.json'] }, /agents: \{ allow/],
+  ['a misspelt list of agents', { agents: { blocked: [] } }, /no `agents\.blocked`.*allow, block/],
+  ['a host on a list of agents', { agents: { block: ['agent.example'] } }, /'https:\/\/agent\.example\/agent\.json'/],
+  ['one agent for a list', { agents: { allow: 'https://agent.example/agent.json' } }, /is a list of client_id/],
+  ['nonces as a text', { nonces: 'on' }, /`nonces` is true, false/],
+  ['nonces as null', { nonces: null }, /`nonces` is true, false/],
+  ['a misspelt lifetime of nonces', { nonces: { lifetme: 60 } }, /no `nonces\.lifetme`/],
+  ['nonces that live a second', { nonces: { lifetime: 1 } }, /from 10 to 86400/],
+  ['a misspelt lifetime', { lifetimes: { token: 60 } }, /no `lifetimes\.token`/],
+  ['a lifetime of nothing', { lifetimes: { session: 0 } }, /`lifetimes\.session` is a whole number of seconds/],
+  ['a lifetime as a text', { lifetimes: { accountToken: '90d' } }, /`lifetimes\.accountToken`/],
+  ['a Session Token of days', { lifetimes: { sessionToken: 86_401 } }, /hours, not days/],
+  ['a log without levels', { log: console.log }, /`log` needs debug, info, warn and error/],
+  ['a clock that stands', { now: 1_790_900_000_000 }, /`now` is a function/],
+]
+
+describe('a wrong configuration', () => {
+  it.each(wrong)(
+    '%s is refused at once, in a sentence that says what to write [4.4.reserved-names]',
+    (_, bend, says) => {
+      const make = () => createCompany({ ...right, ...bend } as CompanyConfig)
+      expect(make).toThrow(ConfigurationError)
+      expect(make).toThrow(says)
+      try {
+        make()
+      } catch (error) {
+        expect((error as Error).message).toMatch(/[.]$/)
+        expect((error as Error).message).not.toContain(secret)
+      }
+    },
+  )
+
+  it.each([undefined, null, 'hotel'])('%s instead of one is refused too', (config) => {
+    expect(() => createCompany(config as never)).toThrow(/createCompany takes one object/)
+  })
+
+  it('is told from a right one', () => {
+    expect(() => createCompany(right)).not.toThrow()
+    const local = {
+      origin: 'http://localhost:4000',
+      organization: { name: 'A', domain: 'localhost' },
+      development: true,
+    }
+    expect(() => createCompany({ ...right, ...local, log: silent })).not.toThrow()
+    const lists = { allow: ['https://agent.example/agent.json'], block: () => false }
+    expect(() =>
+      createCompany({ ...right, agents: lists, nonces: { lifetime: 60 }, secret: [secret, `${secret}!`] }),
+    ).not.toThrow()
+  })
+
+  it('of an account is found when a person comes, and tells them nothing', async () => {
+    for (const account of [{ id: 7, name: 'x' }, { id: '', name: 'x' }, { id: 'x' }, 'maya', true]) {
+      const world = await makeWorld({ account: () => account as never })
+      const query = new URLSearchParams({
+        response_type: 'code',
+        client_id: world.agent.clientId,
+        redirect_uri: world.agent.redirectUri,
+        scope: 'poppy:read',
+        code_challenge: 'x'.repeat(43),
+        code_challenge_method: 'S256',
+      })
+      const page = await world.send(new Request(`https://miramar.example/poppy/authorize?${query}`))
+      expect(page.status).toBe(500)
+      expect(await page.text()).toContain('Nothing was changed')
+      expect(world.log.join()).toContain('`account` has to give { id, name }')
+    }
+  })
+})
+
+const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
+
+describe('what is not configured', () => {
+  it('is not advertised and not answered: no tools, no sign-in', async () => {
+    const world = await makeWorld({ tools: [], signIn: {} })
+    const read = async (path: string) => (await (await world.send(new Request(world.origin + path))).json()) as object
+    expect(await read('/.well-known/poppy.json')).toEqual({
+      protocol_version: '0.1',
+      organization: { name: 'Hotel Miramar', domain: 'miramar.example' },
+      auth: { issuer: world.origin },
+      apis: [],
+    })
+    const metadata = await read('/.well-known/oauth-authorization-server')
+    expect(metadata).toMatchObject({ grant_types_supported: ['urn:ietf:params:oauth:grant-type:jwt-bearer'] })
+    for (const name of [
+      'authorization_endpoint',
+      'scopes_supported',
+      'response_types_supported',
+      'code_challenge_methods_supported',
+    ])
+      expect(metadata).not.toHaveProperty(name)
+    const absent = ['/poppy/authorize', '/poppy/mcp', '/poppy/tools/echo', '/poppy/openapi.json']
+    for (const path of [...absent, '/.well-known/oauth-protected-resource/poppy/mcp'])
+      expect([path, (await world.send(new Request(world.origin + path, { method: 'POST' }))).status]).toEqual([
+        path,
+        404,
+      ])
+    const started = await world.start()
+    expect(started.signed_in).toBe(false)
+    for (const grant_type of ['refresh_token', 'authorization_code'])
+      expect(await outcome(await world.agent.token({ grant_type, refresh_token: 'x', code: 'x' }))).toBe(
+        '400 unsupported_grant_type',
+      )
+    const mcp = await world.agent.startSession({ resource: `${world.origin}/poppy/mcp` }, { proof: null })
+    expect(await outcome(mcp)).toBe('400 invalid_target')
+  })
+
+  it('is left out one by one: tools without sign-in, and scopes that no sign-in offers', async () => {
+    const signedOut = await makeWorld({ tools: testTools().slice(0, 1), signIn: {} })
+    const read = async (world: typeof signedOut, path: string) =>
+      (await (await world.send(new Request(world.origin + path))).json()) as Record<string, unknown>
+    expect(await read(signedOut, '/.well-known/poppy.json')).toMatchObject({
+      apis: [{ type: 'openapi' }, { type: 'mcp' }],
+    })
+    expect((await read(signedOut, '/.well-known/poppy.json')).auth).toEqual({ issuer: signedOut.origin })
+    expect(await read(signedOut, '/.well-known/oauth-protected-resource/poppy/mcp')).not.toHaveProperty(
+      'scopes_supported',
+    )
+    const narrow = await makeWorld({ signIn: { direct: ['poppy:read'] } })
+    expect((await read(narrow, '/.well-known/poppy.json')).auth).toMatchObject({ direct: { scopes: ['poppy:read'] } })
+    expect(await read(narrow, '/.well-known/oauth-authorization-server')).toMatchObject({
+      scopes_supported: ['poppy:read'],
+    })
+  })
+})
