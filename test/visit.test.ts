@@ -154,7 +154,8 @@ describe('npm start', () => {
     expect({ code: await visit.ended, stderr: visit.output.stderr }).toEqual({ code: 0, stderr: '' })
     expectSteps([...visit.output.stdout.matchAll(/^ *(\d+)\. (.*)$/gm)].map(([, , step = '']) => step))
 
-    child.signal('SIGTERM')
+    // To npm alone, as `kill` does: nothing stays behind.
+    child.signal('SIGTERM', 'leader')
     await child.ended
     await expect(fetch(origin)).rejects.toThrow()
     expect(child.output.stderr).not.toMatch(/not close cleanly|Error/)

@@ -7,8 +7,8 @@ export interface Child {
   readonly output: { readonly stdout: string; readonly stderr: string }
   /** Resolves once stdout has this text; rejects, with all that was written, when the command ends before. */
   readonly says: (text: string) => Promise<void>
-  /** As Ctrl+C in a terminal does: to every process of the group. */
-  readonly signal: (name: 'SIGINT' | 'SIGTERM') => void
+  /** To every process of the group, as Ctrl+C in a terminal does; or to the command itself and not to what it started. */
+  readonly signal: (name: 'SIGINT' | 'SIGTERM', to?: 'group' | 'leader') => void
   /** Resolves when it has ended and its output is complete, with its exit code. */
   readonly ended: Promise<number | null>
 }
@@ -34,10 +34,10 @@ export function startChild(command: string, args: readonly string[], env: Record
   const ended = new Promise<number | null>((resolve, reject) => {
     child.on('error', reject).on('close', (code) => resolve(code))
   })
-  const signal = (name: NodeJS.Signals) => {
+  const signal = (name: NodeJS.Signals, to: 'group' | 'leader' = 'group') => {
     if (child.pid === undefined) return
     try {
-      process.kill(-child.pid, name)
+      process.kill(to === 'group' ? -child.pid : child.pid, name)
     } catch (error) {
       // Nobody of the group is left, which is what was wanted.
       if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error

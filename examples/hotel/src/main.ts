@@ -33,15 +33,19 @@ async function visit(address: string): Promise<void> {
 try {
   const hotel = await startHotel({ port, directory, origin: process.env.ORIGIN, log })
   // Before anything is said: whoever reads it may press Ctrl+C at once.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.on(signal, () => {
-      if (isClosing) return
-      isClosing = true
-      hotel.close().catch((error: unknown) => {
-        log(`The hotel did not close cleanly: ${error instanceof Error ? error.message : 'unknown reason'}`)
-        process.exitCode = 1
-      })
+  const close = (): void => {
+    if (isClosing) return
+    isClosing = true
+    hotel.close().catch((error: unknown) => {
+      log(`The hotel did not close cleanly: ${error instanceof Error ? error.message : 'unknown reason'}`)
+      process.exitCode = 1
     })
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, close)
+  // npm passes a signal on to its shell alone, which ends and leaves us behind with the port taken.
+  const parent = process.ppid
+  if (process.env.npm_lifecycle_event !== undefined) {
+    setInterval(() => process.ppid !== parent && close(), 250).unref()
   }
   console.log(`Hotel Miramar is open at ${hotel.origin}\n`)
   await visit(hotel.origin)
