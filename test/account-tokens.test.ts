@@ -158,7 +158,7 @@ for (const { name, missing, fresh } of stores) {
   })
 
   describe.skipIf(missing)(`signing out on ${name}`, () => {
-    it('bites on the very next request, in every Session, and they go on signed out [4.9.revoke, 4.9.signs-out-sessions, 4.9.at-once, 4.9.continue-signed-out]', async () => {
+    it('bites on the very next request, in every Session, and they go on signed out [4.9.revoke, 4.9.signs-out-sessions, 4.9.at-once, 4.9.short-tokens, 4.9.continue-signed-out]', async () => {
       const { world, agent, token, session_id, access_token } = await begin()
       const second = await tokensOf(refresh(agent, token))
       const answer = await agent.revoke(token, { token_type_hint: 'refresh_token' })

@@ -92,7 +92,7 @@ describe('the MCP server', () => {
 })
 
 describe('every document', () => {
-  it('is JSON, may be kept for a while, and is not sent again to whoever has it', async () => {
+  it('is JSON at the address that was asked, may be kept for a while, and is not sent again to whoever has it [3.redirect-https-company]', async () => {
     const world = await makeWorld()
     for (const path of documents) {
       const answer = await get(world, path)

@@ -236,6 +236,28 @@ describe('whose token it is', () => {
   })
 })
 
+describe('a Company that is closing', () => {
+  it('finishes what runs, and tells everybody else when to come again', async () => {
+    const world = await makeWorld()
+    const { access_token } = await world.start()
+    const url = 'https://miramar.example/api/cart'
+    const own = async () =>
+      new Request(url, {
+        headers: { authorization: `DPoP ${access_token}`, dpop: await world.agent.proof('GET', url, access_token) },
+      })
+    const [first, second] = [await own(), await own()]
+    const running = world.company.authenticate(first)
+    await world.company.close()
+    expect(await running).toMatchObject({ clientId: world.agent.clientId, account: null })
+    for (const refused of [await world.agent.startSession(), (await world.company.authenticate(second)) as Response]) {
+      expect(refused.headers.get('retry-after')).toBe('1')
+      expect(await outcome(refused)).toBe('503 temporarily_unavailable')
+    }
+    await expect(world.company.start()).rejects.toThrow('closed')
+    expect(await world.company.health()).toMatchObject({ ok: false })
+  })
+})
+
 async function consentQuery({ agent }: World): Promise<URLSearchParams> {
   return new URLSearchParams({
     response_type: 'code',
