@@ -142,6 +142,23 @@ describe('the authorization request', () => {
   })
 })
 
+describe('an address to come back to', () => {
+  it.each([
+    ['https://agent.example/cb?tenant=7', 'https://agent.example/cb?tenant=7&'],
+    ['https://agent.example/zurück/日本', 'https://agent.example/zur%C3%BCck/%E6%97%A5%E6%9C%AC?'],
+    ['https://agent.example/%7Euser//cb', 'https://agent.example/%7Euser//cb?'],
+  ])('is kept as %s was published, with the answer behind it', async (redirect_uri, begins) => {
+    const world = await makeWorld()
+    publish(world.agent, { redirect_uris: [redirect_uri] })
+    const page = await openPage(world, authorizationQuery(world.agent, { redirect_uri, scope: 'unknown' }))
+    expect(page.headers.get('location')).toMatch(/error=invalid_scope/)
+    const answer = await decideOn(world, await openForm(world, world.agent, { redirect_uri }))
+    const location = answer.headers.get('location') ?? ''
+    expect([answer.status, location.startsWith(begins)]).toEqual([303, true])
+    expect(location.slice(begins.length)).toMatch(/^code=[\w-]{43}&state=a-state&iss=https%3A%2F%2Fmiramar.example$/)
+  })
+})
+
 describe('the page', () => {
   it('can’t be framed, runs nothing, and lets its form end at the agent and nowhere else', async () => {
     const world = await makeWorld()

@@ -107,10 +107,12 @@ export function redirectBack(
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries({ ...parameters, iss: issuer }))
     if (value !== undefined) query.set(name, value)
+  // A header holds no other letters, and browsers read the escapes as what they stand for.
+  const address = redirectUri.toWellFormed().replace(/[^\x21-\x7e]/gu, encodeURIComponent)
   return new Response(null, {
     status: 303,
     headers: {
-      location: `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${query}`,
+      location: `${address}${redirectUri.includes('?') ? '&' : '?'}${query}`,
       'cache-control': 'no-store',
       'referrer-policy': 'no-referrer',
     },
