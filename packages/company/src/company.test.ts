@@ -71,26 +71,6 @@ describe('the life of a Company', () => {
     expect(await company.health()).toMatchObject({ ok: true })
   })
 
-  it('finishes what runs before it closes', async () => {
-    let release = () => {}
-    const held = new Promise<void>((resolve) => {
-      release = resolve
-    })
-    const inner = sqlite(':memory:')
-    const store: Store = { name: 'sqlite', open: (context) => held.then(() => inner.open(context)) }
-    const company = make({ store })
-    // A form that is refused by its client assertion comes no further than the directory; a Session Token asks the store.
-    const running = company.fetch(new Request('https://miramar.example/poppy/tools/hello', { method: 'POST' }))
-    let isClosed = false
-    const closing = company.close().then(() => {
-      isClosed = true
-    })
-    expect(isClosed).toBe(false)
-    release()
-    expect((await running).status).toBe(401)
-    await closing
-  })
-
   it('owns its own paths and no others', async () => {
     const company = make()
     onTestFinished(() => company.close())

@@ -12,10 +12,10 @@ export async function readBody(request: Request, limit: number): Promise<string>
     new PoppyError('request_too_large', { description: `The body may have at most ${limit} bytes.` })
   const announced = request.headers.get('content-length')
   if (announced !== null && Number(announced) > limit) throw tooLarge()
-  if (request.body === null) return ''
   // A listener's HTTP parser holds the sender to a length that it announced; anything else is counted as it comes.
+  // `body` is touched only then: listeners make the stream when it is first asked for, and that costs.
   const isBounded = announced !== null && /^[0-9]{1,15}$/.test(announced)
-  const bytes = isBounded ? new Uint8Array(await request.arrayBuffer()) : await readChunks(request.body, limit)
+  const bytes = isBounded ? new Uint8Array(await request.arrayBuffer()) : await readStream(request, limit)
   if (bytes === null || bytes.byteLength > limit) throw tooLarge()
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -25,7 +25,8 @@ export async function readBody(request: Request, limit: number): Promise<string>
 }
 
 /** Reads a body of unknown length; null once it is longer than the limit. */
-async function readChunks(body: ReadableStream<Uint8Array>, limit: number): Promise<Uint8Array | null> {
+async function readStream({ body }: Request, limit: number): Promise<Uint8Array | null> {
+  if (body === null) return new Uint8Array()
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of body) {
