@@ -1,9 +1,9 @@
 /**
- * The floor: what the same work costs with nothing around it. Bare node:http, jose, node:sqlite; the same driver, pragmas,
+ * The floor: what the same work costs with nothing around it. Bare node:http, node:crypto, jose, node:sqlite; the same driver, pragmas,
  * rows and signature library as the product. Not a server to use: it checks what costs time and little else.
  */
 
-import { createSecretKey, hash, randomBytes } from 'node:crypto'
+import { createPublicKey, createSecretKey, hash, type KeyObject, randomBytes, verify } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import * as jose from 'jose'
 import { openStore } from './floor-store.ts'
@@ -15,23 +15,33 @@ const [company, day] = [origin, 86_400_000]
 const secret = createSecretKey(randomBytes(32))
 const store = openStore(`${folder}/floor.db`)
 const sha256 = (text: string) => hash('sha256', text, 'base64url')
-const keys = new Map<string, jose.CryptoKey | Uint8Array>()
-const clientKeys = new Map<string, jose.CryptoKey | Uint8Array>()
-for (const { id, keys } of parties.clients) clientKeys.set(id, await jose.importJWK(keys.publicJwk, 'ES256'))
+const keys = new Map<string, KeyObject>()
+const clientKeys = new Map<string, KeyObject>()
+const importKey = (jwk: jose.JWK) => createPublicKey({ format: 'jwk', key: jwk as Record<string, string> })
+for (const { id, keys } of parties.clients) clientKeys.set(id, importKey(keys.publicJwk))
 type Token = { sid: string; jkt: string; scope: string; exp: number }
 const opened = new Map<string, Token>()
 
-async function checkProof(request: IncomingMessage, bound?: { ath: string; jkt: string }): Promise<string> {
+function payloadOf(jwt: string, key: KeyObject): jose.JWTPayload & Record<string, unknown> {
+  const [header = '', payload = '', signature = ''] = jwt.split('.')
+  const options = { key, dsaEncoding: 'ieee-p1363' } as const
+  if (!verify('sha256', Buffer.from(`${header}.${payload}`), options, Buffer.from(signature, 'base64url')))
+    throw new Error('signature')
+  return JSON.parse(Buffer.from(payload, 'base64url').toString())
+}
+
+function checkProof(request: IncomingMessage, bound?: { ath: string; jkt: string }): string {
   const proof = String(request.headers.dpop)
   const jwk = jose.decodeProtectedHeader(proof).jwk as jose.JWK
   const thumbprint = sha256(`{"crv":"${jwk.crv}","kty":"${jwk.kty}","x":"${jwk.x}","y":"${jwk.y}"}`)
-  const key = keys.get(thumbprint) ?? (await jose.importJWK(jwk, 'ES256'))
+  const key = keys.get(thumbprint) ?? importKey(jwk)
   keys.set(thumbprint, key)
-  const claims = JSON.parse(new TextDecoder().decode((await jose.compactVerify(proof, key)).payload))
+  const claims = payloadOf(proof, key)
   const good = claims.htm === request.method && claims.htu === origin + request.url && claims.ath === bound?.ath
-  if (!good || Math.abs(Date.now() / 1000 - claims.iat) > 60) throw new Error('proof')
+  const iat = Number(claims.iat)
+  if (!good || Math.abs(Date.now() / 1000 - iat) > 60) throw new Error('proof')
   if (bound && thumbprint !== bound.jkt) throw new Error('key')
-  if (!store.claimProof.run(company, thumbprint, sha256(claims.jti), (claims.iat + 60) * 1000).changes)
+  if (!store.claimProof.run(company, thumbprint, sha256(String(claims.jti)), (iat + 60) * 1000).changes)
     throw new Error('replay')
   return thumbprint
 }
@@ -47,7 +57,7 @@ async function call(request: IncomingMessage, body: string): Promise<object> {
   const claims = opened.get(ath) ?? (await jose.jwtDecrypt<Token>(token, secret)).payload
   opened.set(ath, claims)
   if (claims.exp * 1000 < Date.now()) throw new Error('expired')
-  await checkProof(request, { ath, jkt: claims.jkt })
+  checkProof(request, { ath, jkt: claims.jkt })
   const row = store.readSession.get(company, claims.sid)
   if (!row || row.ended_at || row.revoked_at || !String(row.scopes).includes('poppy:read')) throw new Error('session')
   return { account: row.account, input: JSON.parse(body) }
@@ -57,12 +67,15 @@ async function start(request: IncomingMessage, body: string): Promise<object> {
   const form = Object.fromEntries(new URLSearchParams(body)) as Record<string, string>
   const key = clientKeys.get(form.client_id ?? '')
   if (!key) throw new Error('client')
-  const verify = async (jwt = '', audience: string) =>
-    (await jose.jwtVerify(jwt, key, { audience, issuer: form.client_id ?? '', requiredClaims: ['jti', 'exp', 'sub'] }))
-      .payload
-  const client = await verify(form.client_assertion, origin)
-  const session = await verify(form.assertion, origin + request.url)
-  const thumbprint = await checkProof(request)
+  const assertion = (jwt = '', audience: string) => {
+    const claims = payloadOf(jwt, key)
+    const good = claims.aud === audience && claims.iss === form.client_id && claims.jti && claims.sub
+    if (!good || Number(claims.exp) * 1000 < Date.now()) throw new Error('assertion')
+    return claims
+  }
+  const client = assertion(form.client_assertion, origin)
+  const session = assertion(form.assertion, origin + request.url)
+  const thumbprint = checkProof(request)
   const [id, now] = [`ses_${randomBytes(12).toString('base64url')}`, Date.now()]
   store.begin.run()
   const claim = (kind: string, { iss, jti, exp }: jose.JWTPayload) =>

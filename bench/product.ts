@@ -90,7 +90,7 @@ for (const [n, keys] of parties.proofKeys.entries()) {
   if (client) tokens.push(await signIn(client, keys))
 }
 
-const server = createAdaptorServer({ fetch: company.fetch, overrideGlobalObjects: false })
+const server = createAdaptorServer({ fetch: company.fetch })
 const { port } = await listen(server as Parameters<typeof listen>[0])
 sayReady({
   port,
