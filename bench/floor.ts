@@ -1,7 +1,5 @@
-/**
- * The floor: what the same work costs with nothing around it. Bare node:http, node:crypto, jose, node:sqlite; the same driver, pragmas,
- * rows and signature library as the product. Not a server to use: it checks what costs time and little else.
- */
+// The floor: the same work with nothing around it, by the product's driver, pragmas, rows and signature library.
+// Not a server to use: it checks what costs time and little else.
 
 import { createPublicKey, createSecretKey, hash, type KeyObject, randomBytes, verify } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -12,21 +10,19 @@ import { listen, readArguments, sayReady } from './parties.ts'
 const { parties, folder } = readArguments()
 const origin = 'https://company.example'
 const [company, day] = [origin, 86_400_000]
+const keys = new Map<string, KeyObject>()
 const secret = createSecretKey(randomBytes(32))
 const store = openStore(`${folder}/floor.db`)
 const sha256 = (text: string) => hash('sha256', text, 'base64url')
-const keys = new Map<string, KeyObject>()
-const clientKeys = new Map<string, KeyObject>()
 const importKey = (jwk: jose.JWK) => createPublicKey({ format: 'jwk', key: jwk as Record<string, string> })
-for (const { id, keys } of parties.clients) clientKeys.set(id, importKey(keys.publicJwk))
+for (const { id, keys: own } of parties.clients) keys.set(id, importKey(own.publicJwk))
 type Token = { sid: string; jkt: string; scope: string; exp: number }
 const opened = new Map<string, Token>()
 
 function payloadOf(jwt: string, key: KeyObject): jose.JWTPayload & Record<string, unknown> {
   const [header = '', payload = '', signature = ''] = jwt.split('.')
-  const options = { key, dsaEncoding: 'ieee-p1363' } as const
-  if (!verify('sha256', Buffer.from(`${header}.${payload}`), options, Buffer.from(signature, 'base64url')))
-    throw new Error('signature')
+  const [signed, made] = [Buffer.from(`${header}.${payload}`), Buffer.from(signature, 'base64url')]
+  if (!verify('sha256', signed, { key, dsaEncoding: 'ieee-p1363' }, made)) throw new Error('signature')
   return JSON.parse(Buffer.from(payload, 'base64url').toString())
 }
 
@@ -39,10 +35,9 @@ function checkProof(request: IncomingMessage, bound?: { ath: string; jkt: string
   const claims = payloadOf(proof, key)
   const good = claims.htm === request.method && claims.htu === origin + request.url && claims.ath === bound?.ath
   const iat = Number(claims.iat)
-  if (!good || Math.abs(Date.now() / 1000 - iat) > 60) throw new Error('proof')
-  if (bound && thumbprint !== bound.jkt) throw new Error('key')
-  if (!store.claimProof.run(company, thumbprint, sha256(String(claims.jti)), (iat + 60) * 1000).changes)
-    throw new Error('replay')
+  if (!good || Math.abs(Date.now() / 1000 - iat) > 60 || (bound && thumbprint !== bound.jkt)) throw new Error('proof')
+  const { changes } = store.claimProof.run(company, thumbprint, sha256(String(claims.jti)), (iat + 60) * 1000)
+  if (!changes) throw new Error('replay')
   return thumbprint
 }
 
@@ -65,13 +60,12 @@ async function call(request: IncomingMessage, body: string): Promise<object> {
 
 async function start(request: IncomingMessage, body: string): Promise<object> {
   const form = Object.fromEntries(new URLSearchParams(body)) as Record<string, string>
-  const key = clientKeys.get(form.client_id ?? '')
-  if (!key) throw new Error('client')
+  const key = keys.get(form.client_id ?? '') as KeyObject
   const assertion = (jwt = '', audience: string) => {
     const claims = payloadOf(jwt, key)
-    const good = claims.aud === audience && claims.iss === form.client_id && claims.jti && claims.sub
-    if (!good || Number(claims.exp) * 1000 < Date.now()) throw new Error('assertion')
-    return claims
+    const good = claims.aud === audience && claims.iss === form.client_id && claims.sub
+    if (good && Number(claims.exp) * 1000 > Date.now()) return claims
+    throw new Error('assertion')
   }
   const client = assertion(form.client_assertion, origin)
   const session = assertion(form.assertion, origin + request.url)
@@ -91,20 +85,23 @@ async function start(request: IncomingMessage, body: string): Promise<object> {
 async function answer(request: IncomingMessage, response: ServerResponse) {
   let body = ''
   for await (const chunk of request) body += chunk
-  const result = request.url === '/oauth/token' ? start(request, body) : call(request, body)
-  const text = await result.then(JSON.stringify, () => undefined)
-  response.statusCode = text === undefined ? 401 : 200
+  const work = request.url === '/oauth/token' ? start : call
+  const text = await work(request, body).then(JSON.stringify, () => undefined)
+  response.statusCode = text ? 200 : 401
   response.setHeader('content-type', 'application/json').setHeader('cache-control', 'no-store').end(text)
 }
 
-const tokens = await Promise.all(
-  parties.proofKeys.map(({ thumbprint }, n) => {
-    const [user, account, grant, now] = [`usr_${n}`, `account-${n}`, `grt_${n}`, Date.now()]
-    store.addGrant.run(company, grant, 'client', user, account, 'poppy:read')
-    store.addSession.run(company, `ses_${n}`, 'client', user, account, grant, now, now, now + day)
-    return seal(`ses_${n}`, thumbprint, 'poppy:read')
-  }),
-)
+const tokens = parties.proofKeys.map(({ thumbprint }, n) => {
+  const [user, account, grant, now] = [`usr_${n}`, `account-${n}`, `grt_${n}`, Date.now()]
+  store.addGrant.run(company, grant, 'client', user, account, 'poppy:read')
+  store.addSession.run(company, `ses_${n}`, 'client', user, account, grant, now, now, now + day)
+  return seal(`ses_${n}`, thumbprint, 'poppy:read')
+})
 const { port } = await listen(createServer((request, response) => void answer(request, response)))
-const calls = { method: 'POST', path: '/poppy/tools/my_bookings', body: '{}', tokens } as const
+const calls = {
+  method: 'POST',
+  path: '/poppy/tools/my_bookings',
+  body: '{}',
+  tokens: await Promise.all(tokens),
+} as const
 sayReady({ port, origin, call: calls, start: { path: '/oauth/token', grant: 'session', audience: origin } })
