@@ -1,6 +1,6 @@
 /** A small load client: requests signed before the clock starts, keep-alive connections, one request in flight on each. */
 
-import { createHash, createPrivateKey, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { createHash, createPrivateKey, type KeyObject, randomBytes, sign, verify } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Client, Keys, Parties, Ready } from './parties.ts'
@@ -162,4 +162,12 @@ function isWhole(received: string): boolean {
   const length = /\r\ncontent-length: *(\d+)/i.exec(received)
   if (length) return received.length >= end + 4 + Number(length[1])
   return received.endsWith('\r\n0\r\n\r\n')
+}
+
+/** The payload of an ES256 JWT, once its signature is known to be the key's. For the floor. */
+export function payloadOf(jwt: string, key: KeyObject): Record<string, unknown> {
+  const [header = '', payload = '', signature = ''] = jwt.split('.')
+  const [signed, made] = [Buffer.from(`${header}.${payload}`), Buffer.from(signature, 'base64url')]
+  if (!verify('sha256', signed, { key, dsaEncoding: 'ieee-p1363' }, made)) throw new Error('signature')
+  return JSON.parse(Buffer.from(payload, 'base64url').toString())
 }

@@ -1,9 +1,10 @@
 // The floor: the same work with nothing around it, by the product's driver, pragmas, rows and signature library.
 // Not a server to use: it checks what costs time and little else.
 
-import { createPublicKey, createSecretKey, hash, type KeyObject, randomBytes, verify } from 'node:crypto'
+import { createPublicKey, createSecretKey, hash, type KeyObject, randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import * as jose from 'jose'
+import { payloadOf } from './client.ts'
 import { openStore } from './floor-store.ts'
 import { listen, readArguments, sayReady } from './parties.ts'
 
@@ -18,13 +19,6 @@ const importKey = (jwk: jose.JWK) => createPublicKey({ format: 'jwk', key: jwk a
 for (const { id, keys: own } of parties.clients) keys.set(id, importKey(own.publicJwk))
 type Token = { sid: string; jkt: string; scope: string; exp: number }
 const opened = new Map<string, Token>()
-
-function payloadOf(jwt: string, key: KeyObject): jose.JWTPayload & Record<string, unknown> {
-  const [header = '', payload = '', signature = ''] = jwt.split('.')
-  const [signed, made] = [Buffer.from(`${header}.${payload}`), Buffer.from(signature, 'base64url')]
-  if (!verify('sha256', signed, { key, dsaEncoding: 'ieee-p1363' }, made)) throw new Error('signature')
-  return JSON.parse(Buffer.from(payload, 'base64url').toString())
-}
 
 function checkProof(request: IncomingMessage, bound?: { ath: string; jkt: string }): string {
   const proof = String(request.headers.dpop)
