@@ -34,7 +34,7 @@ describe("the site's own API asks the Company who is calling", () => {
     expect((answers[1] as Response).headers.get('www-authenticate')).toContain('scope="poppy:read loyalty"')
   })
 
-  it('answers for the site when nobody is calling, or a token is in the URL [4.3.not-from-url]', async () => {
+  it('answers for the site when nobody is calling, or a token is in the URL [4.3.no-token-in-url]', async () => {
     const world = await makeWorld()
     const { access_token } = await world.start()
     const anonymous = await world.company.authenticate(new Request(`${world.origin}/api/bookings`))
@@ -46,7 +46,7 @@ describe("the site's own API asks the Company who is calling", () => {
     expect(await outcome(inUrl as Response)).toBe('401 invalid_token')
   })
 
-  it('does not take a token that was issued for one service only [4.3.resource-elsewhere]', async () => {
+  it('does not take a token that was issued for one service only [4.3.resource]', async () => {
     const world = await makeWorld()
     const answer = await world.agent.startSession({ resource: `${world.origin}/poppy/openapi.json` })
     const { access_token } = (await answer.json()) as { access_token: string }
