@@ -257,7 +257,28 @@ describe('the MCP endpoint', () => {
     expect(answers[1]?.result).toMatchObject({ content: [{ text: '[{"id":"b1","of":"maya"}]' }] })
   })
 
+  it('ends the answer to a batch, whatever the batch says of itself', async () => {
+    const { endpoint } = company()
+    const cancelled = (requestId: number) => ({
+      jsonrpc: '2.0',
+      method: 'notifications/cancelled',
+      params: { requestId },
+    })
+    // A request that is cancelled gets no answer, and a batch waits for all of its answers.
+    const answers = await messages(
+      await endpoint.fetch(
+        post([cancelled(2), callMessage('my_bookings', 1), callMessage('slow', 2), cancelled(2)]),
+        maya,
+      ),
+    )
+    expect(answers.map(({ id }) => id).sort()).toEqual([1, 2])
+    expect((await endpoint.fetch(post([cancelled(1)]), maya)).status).toBe(202)
+    const asked = await endpoint.fetch(post([{ ...cancelled(1), id: 3 }]), maya)
+    expect(await messages(asked)).toMatchObject([{ id: 3, error: { code: -32601 } }])
+  })
+
   it.each([
+    ['two requests of one id', JSON.stringify([callMessage('slow', 1), callMessage('my_bookings', 1)]), 400, -32600],
     ['a batch too long', JSON.stringify(Array.from({ length: 21 }, (_, id) => callMessage('book', id))), 400, -32600],
     ['a member twice', '{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}', 400, -32700],
     ['no JSON', '{', 400, -32700],

@@ -143,11 +143,27 @@ function refuseHost(sdk: Sdk, request: Request, hosts: readonly string[]): Respo
 function parseMessage(text: string): unknown {
   try {
     const message = parseStrictJson(text, maxDepth)
-    if (!Array.isArray(message) || message.length <= maxBatch) return message
-    return jsonRpcError(-32600, `A batch may have at most ${maxBatch} messages.`)
+    if (!Array.isArray(message)) return message
+    if (message.length > maxBatch) return jsonRpcError(-32600, `A batch may have at most ${maxBatch} messages.`)
+    return readBatch(message)
   } catch (error) {
     return jsonRpcError(-32700, error instanceof JsonError ? error.message : 'The text is not JSON.')
   }
+}
+
+/**
+ * A batch that surely ends: its answer waits for each request in it, and a request that is cancelled, or shares its id
+ * with another, is never answered. Without state, a cancellation can mean nothing but a request of the same batch.
+ */
+function readBatch(batch: readonly unknown[]): unknown {
+  const isCancellation = (one: unknown) =>
+    isJsonObject(one) && one.method === 'notifications/cancelled' && !Object.hasOwn(one, 'id')
+  const messages = batch.filter((one) => !isCancellation(one))
+  if (messages.length === 0 && batch.length > 0) return new Response(null, { status: 202 })
+  const ids = messages.flatMap((one) =>
+    isJsonObject(one) && Object.hasOwn(one, 'method') && Object.hasOwn(one, 'id') ? [one.id] : [],
+  )
+  return new Set(ids).size === ids.length ? messages : jsonRpcError(-32600, 'Two requests of the batch have one id.')
 }
 
 function jsonRpcError(code: number, message: string): Response {

@@ -117,6 +117,18 @@ describe('a registry', () => {
     expect(JSON.stringify(body)).not.toContain('canary')
   })
 
+  it('bounds how many values an input has: each that is wrong would cost as much as many requests', async () => {
+    const judged = vi.fn(() => ({ issues: [] }))
+    const jsonSchema = { input: () => ({ type: 'object' }), output: () => ({}) }
+    const input = { '~standard': { version: 1, vendor: 'counting', validate: judged, jsonSchema } } as never
+    const rows = Array.from({ length: 100 }, () => Array.from({ length: 300 }, () => 1))
+    for (const flood of [{ list: rows.flat() }, { rows }, Object.fromEntries(rows.flat().entries())]) {
+      expect((await callOf({ input }, flood)).outcome).toMatchObject({ code: 'invalid_request' })
+    }
+    expect(judged).not.toHaveBeenCalled()
+    expect((await callOf({}, { rows: rows.slice(0, 50) })).outcome).toMatchObject({ json: 'null' })
+  })
+
   it('bounds depth and refuses a member that would become a prototype', async () => {
     const deep = JSON.parse(`${'{"a":'.repeat(40)}1${'}'.repeat(40)}`)
     expect((await callOf({}, deep)).outcome).toMatchObject({ code: 'invalid_request' })

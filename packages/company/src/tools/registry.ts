@@ -43,6 +43,8 @@ export interface ToolRegistry {
 }
 
 const maxDepth = 32
+/** A schema library makes an issue of each value that is wrong: a megabyte of wrong numbers would cost it seconds. */
+const maxValues = 20_000
 
 /**
  * Puts tools together.
@@ -104,7 +106,7 @@ export function createToolRegistry(tools: readonly Tool[], options: ToolRegistry
 }
 
 async function checkInput(tool: Tool, input: unknown): Promise<unknown> {
-  checkShape(input, maxDepth)
+  checkShape(input)
   const result = await tool.input.validate(input)
   if ('value' in result) return result.value
   throw new PoppyError('invalid_request', {
@@ -113,14 +115,22 @@ async function checkInput(tool: Tool, input: unknown): Promise<unknown> {
   })
 }
 
-/** Depth is bounded whoever calls; a member `__proto__` is an own member here and a prototype after the next copy. */
-function checkShape(value: unknown, depth: number): void {
-  if (typeof value !== 'object' || value === null) return
-  if (depth === 0) throw new PoppyError('invalid_request', { description: 'The input is nested too deeply.' })
-  if (Object.hasOwn(value, '__proto__')) {
-    throw new PoppyError('invalid_request', { description: 'The input has a member that is not allowed.' })
+/** Bounded whoever calls; a member `__proto__` is an own member here and a prototype after the next copy. */
+function checkShape(input: unknown): void {
+  let values = 0
+  const check = (value: unknown, depth: number): void => {
+    values += 1
+    if (values > maxValues) throw refusedShape('has too many values')
+    if (typeof value !== 'object' || value === null) return
+    if (depth === 0) throw refusedShape('is nested too deeply')
+    if (Object.hasOwn(value, '__proto__')) throw refusedShape('has a member that is not allowed')
+    for (const member of Object.values(value)) check(member, depth - 1)
   }
-  for (const member of Object.values(value)) checkShape(member, depth - 1)
+  check(input, maxDepth)
+}
+
+function refusedShape(how: string): PoppyError {
+  return new PoppyError('invalid_request', { description: `The input ${how}.` })
 }
 
 async function toResult(tool: Tool, returned: unknown): Promise<ToolResult> {
