@@ -36,6 +36,10 @@ describe('a token response', () => {
     expect(accepts({ scope: ['poppy:read'] })).toBe(false)
     expect(accepts({ refresh_token: '' })).toBe(false)
     expect(accepts({ access_token: 'x'.repeat(20_000) })).toBe(false)
+    for (const odd of ['a b', 'a\n', 'a\r\nb: c', 'a\0', 'é', '€']) {
+      for (const name of ['access_token', 'refresh_token']) expect(accepts({ [name]: odd }), odd).toBe(false)
+    }
+    expect(accepts({ access_token: '1|a:b,~+/=' })).toBe(true)
   })
 })
 

@@ -10,15 +10,22 @@ export const grantTypes = {
   deviceCode: 'urn:ietf:params:oauth:grant-type:device_code',
 } as const
 
+// RFC 6749, A.12, without the space. Anything else could not stand in a header, and the error would quote the token.
+const token = (maxLength: number) =>
+  z
+    .string()
+    .max(maxLength)
+    .regex(/^[\x21-\x7e]+$/, 'not a token')
+
 /** A successful answer of the token endpoint. Unknown members are ignored. */
 export const tokenResponseSchema = z.object({
-  access_token: z.string().min(1).max(16_384),
+  access_token: token(16_384),
   token_type: z.string().min(1).max(32),
   expires_in: z.number().positive(),
   scope: z.string().max(8192).default(''),
   session_id: z.string().min(1).max(256),
   signed_in: z.boolean(),
-  refresh_token: z.string().min(1).max(8192).optional(),
+  refresh_token: token(8192).optional(),
   refresh_token_expires_in: z.number().positive().optional(),
 })
 

@@ -78,8 +78,8 @@ function pathSegment(name: string, value: unknown, parameter: OperationParameter
   if (parameter && parameter.style !== 'simple')
     throw invalid(`${name} has a style that can't be written: ${parameter.style}.`)
   const segment = Array.isArray(value) ? value.map(scalar).map(encode).join(',') : encode(scalar(value))
-  // "." and ".." would change which path is called.
-  if (/^(\.|%2e){1,2}$/i.test(segment)) throw invalid(`${name} can't be "${segment}".`)
+  // "." and ".." would change which path is called, and so would nothing at all.
+  if (/^(?:(?:\.|%2e){1,2})?$/i.test(segment)) throw invalid(`${name} can't be "${segment}".`)
   return segment
 }
 

@@ -33,7 +33,7 @@ describe('calling an API', () => {
     const here = await session()
     await here.start()
     fake.take()
-    for (const id of ['..', '.', '', undefined]) {
+    for (const id of ['..', '.', '', undefined, [], [''], ['..']]) {
       expect((await errorOf(here.call('get_order', { id }))).code).toBe('invalid_input')
     }
     expect((await errorOf(here.call('get_order', { id: '1', colour: 'red' }))).message).toContain('colour')

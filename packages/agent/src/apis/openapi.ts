@@ -34,22 +34,38 @@ export interface ApiOperation {
 }
 
 const methods = ['get', 'put', 'post', 'delete', 'patch', 'head', 'options'] as const
+
+/**
+ * Bounds of what is read. References let a document say one large thing thousands of times: each thing is cut to what
+ * somebody could use, and what may be large is read once, however often it is referred to.
+ */
 const maxOperations = 2000
+const maxParameters = 100
+const maxAlternatives = 50
+const maxDescription = 10_000
+const maxUrl = 2048
+const maxName = 200
 
 /** Reads the operations. Those that can't be read are left out. */
 export function readOperations(document: unknown, documentUrl: string): readonly ApiOperation[] {
   if (!isJsonObject(document) || !isJsonObject(document.paths)) return []
   const operations: ApiOperation[] = []
   const taken = new Set<string>()
+  const parametersOf = once((entry) => readParameter(document, entry))
+  const bodyOf = once((value) => readBody(document, value))
+  const scopesOf = once(readScopes)
+  const addressOf = once((servers) => baseOf(servers, documentUrl))
+  const textsOf = once(readTexts)
   for (const [path, entry] of Object.entries(document.paths)) {
     const item = resolve(document, entry)
-    if (!isJsonObject(item) || !path.startsWith('/')) continue
+    if (!isJsonObject(item) || !path.startsWith('/') || path.length > maxUrl) continue
     for (const method of methods) {
+      if (operations.length >= maxOperations) return operations
       const operation = item[method]
-      if (!isJsonObject(operation) || operations.length >= maxOperations) continue
-      const base = baseOf(operation.servers ?? item.servers ?? document.servers, documentUrl)
+      if (!isJsonObject(operation)) continue
+      const base = addressOf(operation.servers ?? item.servers ?? document.servers)
       if (base === undefined) continue
-      const stated = text(operation.operationId, 200)
+      const stated = text(operation.operationId, maxName)
       const id = stated === undefined || taken.has(stated) ? `${method.toUpperCase()} ${cleanText(path)}` : stated
       taken.add(id)
       operations.push({
@@ -57,21 +73,41 @@ export function readOperations(document: unknown, documentUrl: string): readonly
         method: method.toUpperCase(),
         path,
         base,
-        summary: text(operation.summary, 300),
-        description: typeof operation.description === 'string' ? cleanLines(operation.description) : undefined,
-        parameters: readParameters(document, item.parameters, operation.parameters),
-        body: readBody(document, operation.requestBody),
-        scopes: readScopes(operation.security ?? document.security),
+        ...textsOf(operation),
+        parameters: merge([item.parameters, operation.parameters], parametersOf),
+        body: bodyOf(operation.requestBody),
+        scopes: scopesOf(operation.security ?? document.security),
       })
     }
   }
   return operations
 }
 
+function readTexts(operation: unknown): Pick<ApiOperation, 'summary' | 'description'> {
+  const { summary, description } = isJsonObject(operation) ? operation : {}
+  return {
+    summary: text(summary, 300),
+    description: typeof description === 'string' ? cleanLines(description.slice(0, maxDescription)) : undefined,
+  }
+}
+
+/** Reads each object once. */
+function once<T>(read: (value: unknown) => T): (value: unknown) => T {
+  const known = new Map<unknown, T>()
+  return (value) => {
+    if (typeof value !== 'object' || value === null) return read(value)
+    const before = known.get(value)
+    if (before !== undefined || known.has(value)) return before as T
+    const result = read(value)
+    known.set(value, result)
+    return result
+  }
+}
+
 /** Follows local references, `#/…`, a few steps; anything else is left out. */
 export function resolve(document: Json, value: unknown, steps = 8): unknown {
   if (!isJsonObject(value) || typeof value.$ref !== 'string') return value
-  if (steps === 0 || !value.$ref.startsWith('#/')) return undefined
+  if (steps === 0 || value.$ref.length > maxUrl || !value.$ref.startsWith('#/')) return undefined
   let found: unknown = document
   for (const part of value.$ref.slice(2).split('/')) {
     const name = decode(part).replaceAll('~1', '/').replaceAll('~0', '~')
@@ -93,41 +129,52 @@ function decode(part: string): string {
 function baseOf(servers: unknown, documentUrl: string): string | undefined {
   const first = Array.isArray(servers) ? servers[0] : undefined
   if (first === undefined) return new URL('/', documentUrl).href
-  if (!isJsonObject(first) || typeof first.url !== 'string') return undefined
+  if (!isJsonObject(first) || typeof first.url !== 'string' || first.url.length > maxUrl) return undefined
   const variables = isJsonObject(first.variables) ? first.variables : {}
   const url = first.url.replace(/\{([^{}]+)\}/g, (whole, name: string) => {
     const variable = variables[name]
-    return isJsonObject(variable) && typeof variable.default === 'string' ? variable.default : whole
+    return isJsonObject(variable) && typeof variable.default === 'string' ? variable.default.slice(0, maxName) : whole
   })
-  return URL.parse(url, documentUrl)?.href
+  return url.length > maxUrl ? undefined : URL.parse(url, documentUrl)?.href
 }
 
-function readParameters(document: Json, ...lists: readonly unknown[]): readonly OperationParameter[] {
+/** The operation's own parameter replaces the path's. */
+function merge(
+  lists: readonly unknown[],
+  read: (entry: unknown) => OperationParameter | undefined,
+): readonly OperationParameter[] {
   const found = new Map<string, OperationParameter>()
-  for (const entry of lists.flatMap((list) => (Array.isArray(list) ? (list as readonly unknown[]) : []))) {
-    const parameter = resolve(document, entry)
-    if (!isJsonObject(parameter) || typeof parameter.name !== 'string') continue
-    const place = parameter.in
-    if (place !== 'path' && place !== 'query' && place !== 'header') continue
-    const style = typeof parameter.style === 'string' ? parameter.style : place === 'query' ? 'form' : 'simple'
-    // The operation's own parameter replaces the path's.
-    found.set(`${place} ${parameter.name}`, {
-      name: parameter.name,
-      in: place,
-      required: place === 'path' || parameter.required === true,
-      description: text(parameter.description, 500),
-      schema: schemaOf(document, parameter.schema),
-      style,
-      explode: typeof parameter.explode === 'boolean' ? parameter.explode : style === 'form',
-    })
+  for (const list of lists) {
+    for (const entry of Array.isArray(list) ? (list as readonly unknown[]).slice(0, maxParameters) : []) {
+      const parameter = read(entry)
+      if (parameter) found.set(`${parameter.in} ${parameter.name}`, parameter)
+    }
   }
   return [...found.values()]
+}
+
+function readParameter(document: Json, entry: unknown): OperationParameter | undefined {
+  const parameter = resolve(document, entry)
+  if (!isJsonObject(parameter) || typeof parameter.name !== 'string' || parameter.name.length > maxName)
+    return undefined
+  const place = parameter.in
+  if (place !== 'path' && place !== 'query' && place !== 'header') return undefined
+  const style = typeof parameter.style === 'string' ? parameter.style : place === 'query' ? 'form' : 'simple'
+  return {
+    name: parameter.name,
+    in: place,
+    required: place === 'path' || parameter.required === true,
+    description: text(parameter.description, 500),
+    schema: schemaOf(document, parameter.schema),
+    style,
+    explode: typeof parameter.explode === 'boolean' ? parameter.explode : style === 'form',
+  }
 }
 
 function readBody(document: Json, value: unknown): ApiOperation['body'] {
   const body = resolve(document, value)
   if (!isJsonObject(body) || !isJsonObject(body.content)) return undefined
-  const types = Object.keys(body.content)
+  const types = Object.keys(body.content).filter((type) => type.length <= maxName)
   const json = types.find(isJsonType)
   const contentType = json ?? types[0]
   if (contentType === undefined) return undefined
@@ -153,13 +200,16 @@ function schemaOf(document: Json, value: unknown): Json {
 /** The scopes of the requirement that asks for least. */
 function readScopes(security: unknown): readonly string[] | undefined {
   if (!Array.isArray(security)) return undefined
-  const alternatives = security.filter(isJsonObject).map((requirement) => [
-    ...new Set(
-      Object.values(requirement)
-        .flatMap((scopes) => (Array.isArray(scopes) ? (scopes as readonly unknown[]) : []))
-        .filter((scope): scope is string => typeof scope === 'string' && isScope(scope)),
-    ),
-  ])
+  const alternatives = security
+    .slice(0, maxAlternatives)
+    .filter(isJsonObject)
+    .map((requirement) => [
+      ...new Set(
+        Object.values(requirement)
+          .flatMap((scopes) => (Array.isArray(scopes) ? (scopes as readonly unknown[]) : []))
+          .filter((scope): scope is string => typeof scope === 'string' && isScope(scope)),
+      ),
+    ])
   return alternatives.sort((left, right) => left.length - right.length)[0] ?? []
 }
 

@@ -64,14 +64,24 @@ export async function requestToken(
 }
 
 /**
- * Revokes an Account Token (4.9). Companies differ in which `aud` they take here: most the token endpoint, some the
- * revocation endpoint, so the other one is tried once.
+ * Who may be named in an assertion that goes to the revocation endpoint. Companies differ: most take the token endpoint,
+ * some the revocation endpoint. But an assertion that names an endpoint must not go elsewhere: a Company that published
+ * another one's token endpoint as its own would get what authenticates this agent there.
+ */
+function revocationAudiences({ issuer, token_endpoint, revocation_endpoint }: OAuthMetadata): ReadonlySet<string> {
+  const isOneServer = new URL(token_endpoint).origin === new URL(revocation_endpoint).origin
+  // The issuer is surely its own: its metadata came from there (3.2).
+  return new Set(isOneServer ? [token_endpoint, revocation_endpoint] : [revocation_endpoint, issuer])
+}
+
+/**
+ * Revokes an Account Token (4.9). The other `aud` is tried once.
  * @throws AgentError
  */
 export async function revokeToken(context: AgentContext, server: OAuthMetadata, token: string): Promise<void> {
   const parameters = async () => ({ token, token_type_hint: 'refresh_token' })
   let failure: OAuthFailure | undefined
-  for (const audience of new Set([server.token_endpoint, server.revocation_endpoint])) {
+  for (const audience of revocationAudiences(server)) {
     const answer = await post(context, server.revocation_endpoint, audience, { parameters, proofKeys: undefined })
     failure = answer.failure
     if (!failure) return

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { startFakeCompany } from '../../test/fake-company.ts'
 import { errorOf, keySetOf, startVisit } from '../../test/visit.ts'
@@ -182,6 +183,17 @@ describe('a Session', () => {
     }
   })
 
+  it('takes no token that could not stand in a header, and quotes it nowhere [K56]', async () => {
+    for (const odd of ['\n', '\r\nX-More: 1', ' ', '\u00e9', '\u20ac', '\0']) {
+      const { fake, session } = await startVisit()
+      fake.switches.tokenShape = (token) => `canary-${token}${odd}`
+      const error = await errorOf((await session()).call('echo'))
+      expect([odd, error.code]).toEqual([odd, 'bad_answer'])
+      expect(inspect(error, { depth: 9 })).not.toContain('canary')
+      expect(fake.paths().filter((path) => path.includes('/api/'))).toEqual([])
+    }
+  })
+
   it('asks for one token when many calls need one at once', async () => {
     const { fake, session, clock } = await startVisit()
     const here = await session()
@@ -290,6 +302,24 @@ describe('Account Tokens', () => {
       expect([...fake.grants.values()].map(({ revoked }) => revoked)).toEqual([true])
       await here.call('echo')
       expect(await here.state()).toMatchObject({ sessionId, signedIn: false, account: null })
+    }
+  })
+
+  it('are revoked with no assertion in hand that would do elsewhere, whatever endpoints a Company publishes', async () => {
+    const { fake, session, signIn, clock } = await startVisit()
+    await signIn(await session(), ['poppy:read'])
+    fake.switches.revocationAudience = 'revocation'
+    // Another Company's token endpoint, published as if it were this one's: the revocation endpoint stays its own.
+    fake.switches.metadata = (document) => ({ ...document, token_endpoint: 'http://127.0.0.1:9/token' })
+    // Documents are kept for a while.
+    clock.now += 600_000
+    await (await session()).signOut()
+    const asked = fake.requests.filter(({ path }) => path === '/revoke')
+    expect(asked.length).toBeGreaterThan(0)
+    for (const { form } of asked) {
+      const [, claims = ''] = (form.get('client_assertion') ?? '').split('.')
+      const { aud } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as { aud: string }
+      expect(new URL(aud).origin).toBe(fake.origin)
     }
   })
 
