@@ -316,7 +316,7 @@ export const cases: readonly Case[] = [
       "The consent page is put into a frame; the client's name has hidden or endless characters or markup; its logo is at a dangerous address.",
     right:
       'Framing is forbidden, the name is cleaned and cut, the host of the Personal Agent is always shown, and the logo is not simply loaded.',
-    built: false,
+    built: true,
   },
   {
     id: 'K35',
@@ -360,7 +360,7 @@ export const cases: readonly Case[] = [
     situation: 'Two tools need different scopes and are called in turn; another Company never grants the second.',
     right:
       'The Personal Agent asks for the union and stops after a decline; the server names every scope that a call needs.',
-    built: false,
+    built: true,
   },
   {
     id: 'K40',

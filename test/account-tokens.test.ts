@@ -171,6 +171,24 @@ for (const { name, missing, fresh } of stores) {
       expect(await rightsOf(world, renewed.access_token)).toBe('out')
     })
 
+    it('is taken with a client assertion for this Company by any of its names, and for nobody else’s', async () => {
+      const { agent, world } = await begin()
+      const [issuer, token] = ['https://miramar.example', agent.tokenUrl]
+      const revocation = `${issuer}/poppy/revoke`
+      const outcomeWith = async (aud: unknown, post: (client_assertion: string) => Promise<Response>) =>
+        outcome(await post(await agent.clientAssertion({ claims: { aud } })))
+      const revoke = (client_assertion: string) => agent.revoke('pat_unknown', { client_assertion })
+      const start = (client_assertion: string) => agent.startSession({ client_assertion })
+      for (const aud of [revocation, token, issuer, [token, issuer], [revocation]])
+        expect([aud, await outcomeWith(aud, revoke)]).toEqual([aud, '200'])
+      for (const aud of [token, issuer, [token, issuer]])
+        expect([aud, await outcomeWith(aud, start)]).toEqual([aud, '200'])
+      for (const aud of [`${issuer}/`, [issuer, 'https://other.example'], 'https://other.example', []])
+        for (const post of [revoke, start])
+          expect([aud, await outcomeWith(aud, post)]).toEqual([aud, '401 invalid_client'])
+      expect(world.log.filter((line) => line.startsWith('error'))).toEqual([])
+    })
+
     it('is 200 for a token that is unknown or revoked already, and for a wrong hint [K27]', async () => {
       const { world, agent, token, access_token } = await begin()
       expect(await outcome(await agent.revoke('pat_unknown'))).toBe('200')

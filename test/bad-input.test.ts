@@ -220,7 +220,7 @@ describe('a request to a tool', () => {
 
 describe('a request to the MCP server', () => {
   it('with a token, body or method that is wrong gets its error [6.invalid-token, 4.3.no-token-in-url]', async () => {
-    const { world, refused, bearer, token } = await setStage()
+    const { world, refused, bearer, token, store } = await setStage()
     const url = `${origin}/poppy/mcp`
     const call = (body: string, headers: Record<string, string> = {}, query = '') =>
       world.send(
@@ -261,10 +261,13 @@ describe('a request to the MCP server', () => {
       ['a member twice', twice],
       ['deep JSON', `${'['.repeat(100_000)}${']'.repeat(100_000)}`],
     ] as const) {
+      const before = await store.dump()
       const answer = await call(body)
       expect([name, answer.status]).toEqual([name, 400])
       expect(await answer.text()).not.toContain(bearer)
+      expect(await store.dump(), `${name} changed something`).toEqual(before)
     }
+    expect((await call(list, { 'content-type': 'text/plain' })).status).toBe(415)
     await refused('a huge body', call(`{"a":"${'x'.repeat(1_100_000)}"}`), '413 request_too_large')
     for (const method of ['PUT', 'PATCH', 'constructor']) {
       const answer = await refused(method, world.send(new Request(url, { method })), '405 method_not_allowed')

@@ -68,6 +68,9 @@ describe.skipIf(chromiumMissing)('a person lets an agent in, in a real browser',
         expect(text).toContain('maya@example.com')
         for (const right of ['See your bookings', 'Add notes to your bookings', 'See your points'])
           expect(text).toContain(right)
+        await expect(page.getByRole('link', { name: 'Use another account' }).getAttribute('href')).resolves.toMatch(
+          `${hotel.origin}/`,
+        )
         expect(text).toMatch(/90 days/)
         await expect(page.getByRole('link', { name: 'connected agents' }).getAttribute('href')).resolves.toBe(
           `${hotel.origin}/account#agents`,
@@ -86,10 +89,12 @@ describe.skipIf(chromiumMissing)('a person lets an agent in, in a real browser',
     await page.getByRole('button', { name: 'Approve' }).click()
     await page.waitForURL((url) => url.host === new URL(visiting.agent.clientId).host)
     await screenshot(page, 'back-at-the-agent')
+    expect(await axe(page)).toEqual([])
     expect(await outcome).toEqual({ granted: ['poppy:read'] })
     expect((await session.call('my_bookings')).body).toMatchObject({ bookings: expect.any(Array) })
     await page.goto(`${hotel.origin}/account`)
     await screenshot(page, 'account-with-agent')
+    expect(await axe(page)).toEqual([])
     await page.getByRole('button', { name: /Disconnect/ }).click()
     await expect(session.call('my_bookings')).rejects.toMatchObject({ code: 'sign_in_required' })
     await page.context().close()
@@ -110,6 +115,7 @@ describe.skipIf(chromiumMissing)('a person lets an agent in, in a real browser',
     await page.getByRole('button', { name: 'Decline' }).click()
     await page.waitForURL((url) => url.host === new URL(visiting.agent.clientId).host)
     await screenshot(page, 'declined-at-the-agent')
+    expect(await axe(page)).toEqual([])
     expect(await outcome).toMatchObject({ refused: expect.stringMatching(/declin/i) })
     await page.context().close()
   })

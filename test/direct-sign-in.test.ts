@@ -71,6 +71,13 @@ describe('the authorization request', () => {
     },
   )
 
+  it('with a state too long to carry goes back as invalid_request, without it', async () => {
+    const world = await makeWorld()
+    const answer = await openPage(world, authorizationQuery(world.agent, { state: 'x'.repeat(2049) }))
+    const said = { error: 'invalid_request', error_description: expect.any(String), iss: issuer }
+    expect(redirectOf(answer)).toEqual({ to: callback, said })
+  })
+
   it('with a parameter twice goes back as invalid_request; what nobody knows is ignored', async () => {
     const world = await makeWorld()
     for (const name of ['scope', 'state', 'code_challenge', 'code_challenge_method', 'response_type']) {
@@ -127,7 +134,7 @@ describe('the authorization request', () => {
     }
   })
 
-  it('of somebody who is signed out of the site goes to its own sign-in and back [4.5.shows-scopes]', async () => {
+  it('of somebody who is signed out of the site goes to its own sign-in and back', async () => {
     const world = await makeWorld()
     world.site.account = null
     const answer = await openPage(world, authorizationQuery(world.agent))
@@ -160,7 +167,7 @@ describe('an address to come back to', () => {
 })
 
 describe('the page', () => {
-  it('can’t be framed, runs nothing, and lets its form end at the agent and nowhere else', async () => {
+  it('can’t be framed, runs nothing, and lets its form end at the agent and nowhere else [K34]', async () => {
     const world = await makeWorld()
     const page = await openPage(world, authorizationQuery(world.agent))
     const policy = page.headers.get('content-security-policy') ?? ''
@@ -196,6 +203,31 @@ describe('the page', () => {
     expect(text).not.toContain('See your points')
   })
 
+  it('leads to another account and back, and says how long it lasts and where to end it', async () => {
+    const query = { client_id: 'https://agent.example/agent.json' }
+    const linksOn = async (world: World) => {
+      const text = await (await openPage(world, authorizationQuery(world.agent, query))).text()
+      const links = [...text.matchAll(/<a href="([^"]+)">([^<]+)</g)].map(([, href = '', words]) => [words, href])
+      return { text, links: Object.fromEntries(links.map(([words, href]) => [words, href?.replaceAll('&amp;', '&')])) }
+    }
+    const plain = await makeWorld()
+    const back = encodeURIComponent(`/poppy/authorize?${authorizationQuery(plain.agent, query)}`)
+    const { text, links } = await linksOn(plain)
+    expect(links).toEqual({ 'Use another account': `${issuer}/login?next=${back}` })
+    expect(text).toContain('This lasts 90 days, unless you end it sooner')
+    const own = await makeWorld({
+      switchAccountPage: (returnTo) => `/accounts?back=${encodeURIComponent(returnTo)}`,
+      connectedAgentsPage: '/account#agents',
+      lifetimes: { accountToken: null },
+    })
+    const shown = await linksOn(own)
+    expect(shown.links).toEqual({
+      'Use another account': `${issuer}/accounts?back=${back}`,
+      'connected agents': `${issuer}/account#agents`,
+    })
+    expect(shown.text).toContain('This lasts until you end it')
+  })
+
   it.each([
     ['markup', '<script>alert(1)</script><b>Hotel Miramar</b>', /&lt;script&gt;/],
     ['an attribute’s end', '"><img src=x onerror=alert(1)>', /&quot;&gt;&lt;img/],
@@ -203,14 +235,17 @@ describe('the page', () => {
     ['line breaks and nothing to see', 'Hotel\n\n\u200b\u2063Miramar', /Hotel Miramar asks/],
     ['five thousand characters', 'x'.repeat(5000), /x{59}… asks/],
     ['nothing readable at all', '\u200b\u200b', /agent\.example asks/],
-  ])('shows an agent’s name with %s as plain text, and its host beside it', async (_, client_name, expected) => {
-    const world = await makeWorld()
-    publish(world.agent, { client_name, logo_uri: 'javascript:alert(1)' })
-    const text = await (await openPage(world, authorizationQuery(world.agent))).text()
-    expect(text).toMatch(expected)
-    expect(text).not.toMatch(/<script|<img|<b>Hotel|javascript:/)
-    expect(text).toMatch(/<strong>agent\.example<\/strong>/)
-  })
+  ])(
+    'shows an agent’s name with %s as plain text, its host beside it, and no picture of its own [K34]',
+    async (_, client_name, expected) => {
+      const world = await makeWorld()
+      publish(world.agent, { client_name, logo_uri: 'javascript:alert(1)' })
+      const text = await (await openPage(world, authorizationQuery(world.agent))).text()
+      expect(text).toMatch(expected)
+      expect(text).not.toMatch(/<script|<img|<b>Hotel|javascript:/)
+      expect(text).toMatch(/<strong>agent\.example<\/strong>/)
+    },
+  )
 
   it('puts nothing of the address into itself unescaped', async () => {
     const world = await makeWorld()

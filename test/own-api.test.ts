@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { makeWorld, outcome } from './setup/world.ts'
 
 describe("the site's own API asks the Company who is calling", () => {
-  it('gets the same Principal that tools get, frozen [6.known-caller]', async () => {
+  it('gets the same Principal that tools get, frozen, or the answer to send [6.known-caller, 6.sign-in-required, 6.insufficient-scope]', async () => {
     const world = await makeWorld()
     const { access_token, session_id } = await world.start()
     const signedIn = await world.signIn(world.agent, session_id)

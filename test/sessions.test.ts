@@ -101,7 +101,7 @@ describe('a Session is renewed', () => {
     expect(await rightsOf(world, signedIn.access_token)).toBe('in')
   })
 
-  it('only by its own agent for its own User; a session_id is no credential [4.2.session-id-no-credential, 4.2.renew-same-owner, 4.2.invalid-session]', async () => {
+  it('only by its own agent for its own User; a session_id is no credential [4.one-session-one-user, 4.2.session-id-no-credential, 4.2.renew-same-owner, 4.2.invalid-session]', async () => {
     const store = watch(sqlite(':memory:'))
     const world = await makeWorld({}, store)
     const { session_id } = await world.start()

@@ -168,7 +168,7 @@ describe('Direct Sign-In', () => {
     expect((await errorOf(pending.done)).code).toBe('sign_in_expired')
   })
 
-  it('asks for all that is needed, revokes what it replaces, and stops after a decline [4.4.all-scopes-agent, 4.4.revoke-replaced-agent, 6.insufficient-scope-agent]', async () => {
+  it('asks for all that is needed, revokes what it replaces, and stops after a decline [4.4.all-scopes-agent, 4.4.revoke-replaced-agent, 6.insufficient-scope-agent, K39]', async () => {
     const { fake, session, signIn } = await startVisit()
     const here = await session()
     await signIn(here, ['poppy:read'])

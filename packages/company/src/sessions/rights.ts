@@ -64,6 +64,7 @@ export function principalOf(
  */
 export function requireScopes(principal: Principal, scopes: readonly string[]): void {
   if (scopes.length === 0) return
+  // 6: signed out and lacking scopes are two different things to be told
   if (principal.account === null) {
     throw new PoppyError('sign_in_required', {
       description: 'This needs the User to be signed in.',

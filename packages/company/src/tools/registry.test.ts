@@ -56,7 +56,7 @@ describe('a registry', () => {
     expect(() => registryOf({ name: 'x' } as Tool)).toThrow('tools[0] is not a tool')
   })
 
-  it('asks a signed-out caller to sign in, and names all scopes to one who lacks some [6.sign-in-required, 6.insufficient-scope]', async () => {
+  it('asks a signed-out caller to sign in, and names all scopes to one who lacks some [6.sign-in-required, 6.insufficient-scope, K39]', async () => {
     const ran = vi.fn()
     const both = { scope: ['poppy:read', 'poppy:write'], run: ran } as const
     expect((await callOf(both, {}, signedOut)).outcome).toMatchObject({ code: 'sign_in_required' })

@@ -1,6 +1,7 @@
-import { coversScopes, formatScope, makeId, PoppyError } from '@poppyseed/protocol'
+import { makeId, PoppyError } from '@poppyseed/protocol'
 import { ConfigurationError } from '../configuration-error.ts'
 import type { Principal } from '../sessions/principal.ts'
+import { requireScopes } from '../sessions/rights.ts'
 import type { Logger } from '../store/database.ts'
 import { forLog, runWithin } from './run.ts'
 import { isTool, type Tool, type ToolContext } from './tool.ts'
@@ -68,15 +69,8 @@ export function createToolRegistry(tools: readonly Tool[], options: ToolRegistry
   function authorize(name: string, principal: Principal): Tool {
     const tool = byName.get(name)
     if (!tool) throw new PoppyError('tool_not_found', { description: 'There is no tool of this name.' })
-    if (tool.scopes.length === 0) return tool
-    const scope = formatScope(tool.scopes)
-    // 6: signed out and lacking scopes are two different things to be told.
-    if (principal.account === null) {
-      throw new PoppyError('sign_in_required', { description: 'This tool needs the User to be signed in.', scope })
-    }
-    if (!coversScopes(principal.scopes, tool.scopes)) {
-      throw new PoppyError('insufficient_scope', { description: 'This tool needs further scopes.', scope })
-    }
+    // 4.4: the same rule here and at the site's own API
+    requireScopes(principal, tool.scopes)
     return tool
   }
 
