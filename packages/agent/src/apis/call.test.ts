@@ -138,6 +138,23 @@ describe('calling an API', () => {
       'Fake Company answered: No [31mroom left. Sorry',
     ])
   })
+
+  it('says which input is wrong, and the id to ask the Company about', async () => {
+    const { fake, session } = await startVisit()
+    const here = await session()
+    await here.start()
+    const saidOf = async (status: number, body: unknown) => {
+      fake.switches.answers.push({ status, headers: {}, body: JSON.stringify(body) })
+      return (await errorOf(here.call('echo'))).message
+    }
+    const issues = [{ path: '/from', message: 'a date,\u001b please' }, { path: '', message: 'too much' }, 'odd', {}]
+    expect(await saidOf(400, { error: 'invalid_request', error_description: 'Not valid.', issues })).toBe(
+      'Fake Company answered: Not valid. from: a date, please; too much.',
+    )
+    expect(await saidOf(500, { error: 'server_error', error_description: 'It failed.', error_id: 'err_1' })).toBe(
+      'Fake Company answered: It failed. Error id: err_1',
+    )
+  })
 })
 
 describe('MCP', () => {

@@ -1,4 +1,4 @@
-import type { ApiEntry } from '@poppyseed/protocol'
+import { type ApiEntry, isJsonObject } from '@poppyseed/protocol'
 import type { AgentContext } from '../context.ts'
 import type { FoundCompany } from '../discovery/discover.ts'
 import { AgentError } from '../errors.ts'
@@ -112,15 +112,25 @@ function parse(text: string, company: string): unknown {
 
 /** An API's own refusal, in its words, cleaned. */
 function callError(company: string, status: number, body: unknown): AgentError {
-  const { error, error_description, message } = (typeof body === 'object' && body !== null ? body : {}) as Record<
-    string,
-    unknown
-  >
+  const stated = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
+  const { error, error_description, message } = stated
   const companyCode = typeof error === 'string' ? error : undefined
   const said = [error_description, message, error].find((one): one is string => typeof one === 'string' && one !== '')
   return new AgentError(
     status >= 500 ? 'company_error' : 'call_failed',
-    said === undefined ? `${company} answered HTTP ${status}.` : `${company} answered: ${cleanText(said, 500)}`,
+    said === undefined
+      ? `${company} answered HTTP ${status}.`
+      : `${company} answered: ${cleanText(`${said}${detailsOf(stated)}`, 500)}`,
     { status, companyCode },
   )
+}
+
+/** What helps whoever has to mend the input or to ask the Company: what is wrong where, and the id of the error. */
+function detailsOf({ issues, error_id }: Record<string, unknown>): string {
+  const told = (Array.isArray(issues) ? (issues as readonly unknown[]) : []).flatMap((issue) => {
+    if (!isJsonObject(issue) || typeof issue.message !== 'string') return []
+    const path = typeof issue.path === 'string' ? issue.path.replace(/^\//, '') : ''
+    return [path === '' ? issue.message : `${path}: ${issue.message}`]
+  })
+  return `${told.length === 0 ? '' : ` ${told.join('; ')}.`}${typeof error_id === 'string' ? ` Error id: ${error_id}` : ''}`
 }
