@@ -14,12 +14,12 @@ import { consoleLog } from './log.ts'
 import { createDocumentFetcher } from './net/fetch-document.ts'
 import { createRequestHandler } from './request-handler.ts'
 import { createAuthenticator } from './sessions/authenticate.ts'
-import type { Principal } from './sessions/principal.ts'
 import { createSessionTokens } from './sessions/session-token.ts'
 import type { TokenSettings } from './sessions/token-request.ts'
 import type { Store } from './store/database.ts'
 import { createMcpEndpoint } from './tools/mcp.ts'
 import { createToolRegistry } from './tools/registry.ts'
+import type { PrincipalWith, ScopeNeed } from './tools/tool.ts'
 
 /** The only place that wires the parts: configuration in, a Company out. */
 
@@ -39,10 +39,10 @@ export interface Company {
    * return Response.json(await bookings.of(caller.account))
    * ```
    */
-  readonly authenticate: (
+  readonly authenticate: <const Scope extends ScopeNeed | undefined = undefined>(
     request: Request,
-    need?: { readonly scope?: string | readonly string[] },
-  ) => Promise<Principal | Response>
+    need?: { readonly scope?: Scope },
+  ) => Promise<PrincipalWith<Scope> | Response>
   readonly accounts: Accounts
   /** Opens and migrates the store. The first request does it too; calling it first shows a wrong store at once. */
   readonly start: () => Promise<void>
@@ -174,10 +174,16 @@ export function createCompany(config: CompanyConfig): Company {
   return Object.freeze<Company>({
     fetch: (request) => lifecycle.run(() => handler.fetch(request)).catch((error: unknown) => handler.failed(error)),
     owns: handler.owns,
-    async authenticate(request, need = {}) {
-      const scopes = need.scope === undefined ? [] : typeof need.scope === 'string' ? [need.scope] : need.scope
+    async authenticate<const Scope extends ScopeNeed | undefined = undefined>(
+      request: Request,
+      { scope }: { readonly scope?: Scope } = {},
+    ) {
+      const needed: ScopeNeed = scope ?? []
+      const scopes = typeof needed === 'string' ? [needed] : needed
       try {
-        return await lifecycle.run(() => authenticator.withProof(request, { scopes }))
+        const principal = await lifecycle.run(() => authenticator.withProof(request, { scopes }))
+        // 4.4: where a scope is needed, whoever is signed out was refused.
+        return principal as PrincipalWith<Scope>
       } catch (error) {
         return handler.failed(error)
       }

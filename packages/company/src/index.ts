@@ -7,5 +7,14 @@ export { ConfigurationError } from './configuration-error.ts'
 export type { Principal } from './sessions/principal.ts'
 export type { Account } from './sign-in/routes.ts'
 export type { Logger, Store } from './store/database.ts'
-export { type Tool, type ToolAnnotations, type ToolContext, type ToolDefinition, tool } from './tools/tool.ts'
+export {
+  type PrincipalWith,
+  type ScopeNeed,
+  type SignedInPrincipal,
+  type Tool,
+  type ToolAnnotations,
+  type ToolContext,
+  type ToolDefinition,
+  tool,
+} from './tools/tool.ts'
 export { ToolError } from './tools/tool-error.ts'

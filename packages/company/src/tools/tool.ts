@@ -12,10 +12,21 @@ import {
 
 /** A tool (6): one function of the company's, served over HTTP and MCP with the same check, rights and errors. */
 
+/** A Principal that is signed in: whoever calls a tool that needs a scope. */
+export type SignedInPrincipal = Principal & { readonly account: string }
+
+/** What scopes may be asked for: one, or a list of them. */
+export type ScopeNeed = string | readonly string[]
+
+/** Who may be calling where this scope is needed: someone signed in, or anyone where none is. */
+export type PrincipalWith<Need extends ScopeNeed | undefined> = [Need] extends [string | readonly [string, ...string[]]]
+  ? SignedInPrincipal
+  : Principal
+
 /** What a tool is told beside its input. */
-export interface ToolContext {
+export interface ToolContext<Caller extends Principal = Principal> {
   /** Who is calling, from the checked token. Nothing in the input can change it. */
-  readonly principal: Principal
+  readonly principal: Caller
   /** Aborts when the time is up or the client has gone away: hand it on to whatever the tool waits for. */
   readonly signal: AbortSignal
   readonly via: 'http' | 'mcp'
@@ -34,7 +45,11 @@ export interface ToolAnnotations {
 }
 
 /** What {@link tool} is given. */
-export interface ToolDefinition<Input extends ToolSchema | undefined, Output extends ToolSchema | undefined> {
+export interface ToolDefinition<
+  Input extends ToolSchema | undefined,
+  Output extends ToolSchema | undefined,
+  Scope extends ScopeNeed | undefined = ScopeNeed | undefined,
+> {
   /** 1 to 64 letters, digits, `_` and `-`. Agents keep it: don't rename lightly. */
   readonly name: string
   /** A short name for people. */
@@ -46,11 +61,14 @@ export interface ToolDefinition<Input extends ToolSchema | undefined, Output ext
   /** When given, every result is held to it; what it doesn't name goes nowhere. */
   readonly output?: Output
   /** The scope or scopes that a call needs, all of them. Left out, the tool needs a Session Token but no sign-in. */
-  readonly scope?: string | readonly string[]
+  readonly scope?: Scope
   readonly annotations?: ToolAnnotations
   /** Milliseconds until a call is given up; 30,000 when left out, at most 600,000. */
   readonly timeout?: number
-  readonly run: (input: ParsedBy<Input>, context: ToolContext) => AcceptedBy<Output> | Promise<AcceptedBy<Output>>
+  readonly run: (
+    input: ParsedBy<Input>,
+    context: ToolContext<PrincipalWith<Scope>>,
+  ) => AcceptedBy<Output> | Promise<AcceptedBy<Output>>
 }
 
 /** A tool that {@link tool} has checked. */
@@ -92,7 +110,8 @@ export function isTool(value: unknown): value is Tool {
 export function tool<
   Input extends ToolSchema | undefined = undefined,
   Output extends ToolSchema | undefined = undefined,
->(definition: ToolDefinition<Input, Output>): Tool {
+  const Scope extends ScopeNeed | undefined = undefined,
+>(definition: ToolDefinition<Input, Output, Scope>): Tool {
   const { name, title, description, timeout = 30_000, annotations } = definition
   if (typeof name !== 'string' || !/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
     throw new ConfigurationError(
@@ -152,7 +171,7 @@ function objectSchema(schema: ToolSchema | undefined, where: string): CompiledSc
   throw new ConfigurationError(`${where}: input must be an object, such as z.object({ from: z.iso.date() }).`)
 }
 
-function readScopes(scope: string | readonly string[] | undefined, where: string): readonly string[] {
+function readScopes(scope: ScopeNeed | undefined, where: string): readonly string[] {
   const scopes = scope === undefined ? [] : typeof scope === 'string' ? [scope] : [...scope]
   for (const one of scopes) {
     if (typeof one === 'string' && isScope(one)) continue
