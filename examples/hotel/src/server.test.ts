@@ -16,7 +16,8 @@ it('opens on a free port, closes, and opens again on the same data', async () =>
   const page = await fetch(hotel.origin)
   expect(page.status).toBe(200)
   expect(await page.text()).toContain('Six rooms above the harbour')
-  expect((await fetch(`${hotel.origin}/hotel.css`)).headers.get('content-type')).toContain('text/css')
+  for (const sheet of ['hotel.css', 'pages.css'])
+    expect((await fetch(`${hotel.origin}/${sheet}`)).headers.get('content-type')).toContain('text/css')
   await hotel.close()
   await expect(fetch(hotel.origin)).rejects.toThrow()
 

@@ -104,6 +104,7 @@ export function createSite(options: SiteOptions): Site {
 
   for (const [path, type] of [
     ['hotel.css', 'text/css; charset=utf-8'],
+    ['pages.css', 'text/css; charset=utf-8'],
     ['favicon.svg', 'image/svg+xml'],
   ] as const) {
     const body = publicFile(path)

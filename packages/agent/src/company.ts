@@ -1,4 +1,4 @@
-import type { ApiEntry, OAuthMetadata } from '@poppyseed/protocol'
+import { type ApiEntry, base64url, type OAuthMetadata } from '@poppyseed/protocol'
 import type { AgentContext } from './context.ts'
 import { discover, type FoundCompany } from './discovery/discover.ts'
 import { AgentError } from './errors.ts'
@@ -64,7 +64,7 @@ export async function openCompany(context: AgentContext, userKey: string, domain
     extensions: Object.keys(found.discovery.extensions),
     session,
     startSession: async ({ account = 'default' } = {}) => {
-      const started = session({ account, name: `task-${crypto.randomUUID()}` })
+      const started = session({ account, name: `task-${base64url(context.random(16))}` })
       await started.start()
       return started
     },

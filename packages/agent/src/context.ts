@@ -33,6 +33,7 @@ export interface Nonces {
 
 const maxOrigins = 1000
 
+/** Remembers the newest nonce of each origin (4.3). */
 export function createNonces(): Nonces {
   const byOrigin = new Map<string, string>()
   return {
@@ -73,6 +74,7 @@ export interface Endings {
   readonly next: (state: string, milliseconds: number) => Promise<void>
 }
 
+/** Tells those who wait in this process that a sign-in has ended. */
 export function createEndings(): Endings {
   const waiting = new Map<string, Set<() => void>>()
   return {

@@ -72,6 +72,7 @@ export interface SessionState {
 
 const anywhere: TokenWanted = { kind: 'dpop', resource: undefined }
 
+/** Makes the Session of one User at one Company; nothing is sent before it is used. */
 export function createSession(
   context: AgentContext,
   tokens: SessionTokens,

@@ -4,6 +4,7 @@ import type { SignInResult } from './sessions/sign-in.ts'
 
 /** What a Personal Agent serves (4.1): its metadata document, its key set, and the callback of Direct Sign-In (4.5). */
 
+/** Answers a request, on any server that speaks Web `Request` and `Response`. */
 export type WebHandler = (request: Request) => Promise<Response>
 
 /**

@@ -4,6 +4,7 @@ import type { Database, Logger, Scope, Store } from './store/database.ts'
 
 /** Opening, running and closing: one store, opened once, and requests that are finished before it closes. */
 
+/** The life of a Company: opened once, closed once. */
 export interface Lifecycle {
   /** Opens and migrates the store; the first request does it where nobody else has. */
   readonly start: () => Promise<void>
@@ -17,6 +18,7 @@ export interface Lifecycle {
 const cleanUpInterval = 60_000
 const cleanUpBite = 500
 
+/** Opens the store when it is first needed, tidies it now and then, and closes it when nothing runs any more. */
 export function createLifecycle(options: {
   readonly store: () => Promise<Store>
   readonly company: string

@@ -21,6 +21,7 @@ import { callToolOverHttp } from './tools/routes.ts'
 
 /** Which path is answered by what, and how errors are told there. */
 
+/** What the handler is put together from; `company.ts` makes the parts. */
 export interface HandlerParts {
   readonly published: Published
   readonly registry: ToolRegistry
@@ -38,6 +39,7 @@ export interface HandlerParts {
   readonly accountTokenLifetime: number | null
 }
 
+/** Answers requests for the Company’s own paths. */
 export interface RequestHandler {
   readonly fetch: (request: Request) => Promise<Response>
   readonly owns: (request: Request) => boolean
@@ -48,6 +50,7 @@ export interface RequestHandler {
 /** Bytes that a tool's input may have. */
 const toolBodyLimit = 1_048_576
 
+/** Puts every route in its place (3 to 6) and gives each the way in which errors are told there. */
 export function createRequestHandler(parts: HandlerParts): RequestHandler {
   const { nonces, log, random } = parts
   const nonce = () => nonces?.current()

@@ -24,6 +24,7 @@ export function Layout({ visit, title, hero, children }: LayoutProps) {
         <meta name="color-scheme" content="light dark" />
         <title>{title}</title>
         <link rel="stylesheet" href="/hotel.css" />
+        <link rel="stylesheet" href="/pages.css" />
         <link rel="icon" href="/favicon.svg" type="image/svg+xml" />
       </head>
       <body>

@@ -3,6 +3,7 @@ import { cleanLines, cleanText } from '../net/text.ts'
 
 /** Reads an OpenAPI document (6): the operations it describes and where each one goes. Nothing in it is trusted. */
 
+/** A JSON object. */
 export type Json = Readonly<Record<string, unknown>>
 
 /** A parameter of an operation, body apart. */

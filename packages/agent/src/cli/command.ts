@@ -25,6 +25,7 @@ export interface CommonOptions {
   readonly json?: boolean
 }
 
+/** What each command works with. */
 export interface CommandContext {
   readonly around: Surroundings
   readonly output: Output
@@ -38,6 +39,7 @@ export interface OpenAgent {
   readonly identity: KeptIdentity
 }
 
+/** Puts a command’s surroundings together. */
 export function createCommandContext(around: Surroundings, options: CommonOptions): CommandContext {
   return {
     around,

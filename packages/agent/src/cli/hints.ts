@@ -6,6 +6,7 @@ import { shellWord } from './terminal.ts'
 /** Exit codes, as `--help` lists them. */
 export const exitCodes = { done: 0, failed: 1, usage: 2, askOwner: 3, later: 4 } as const
 
+/** The exit code that an error ends the command with. */
 export function exitCodeOf(error: unknown): number {
   if (!(error instanceof AgentError)) return exitCodes.failed
   if (error.code === 'invalid_input') return exitCodes.usage

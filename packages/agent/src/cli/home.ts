@@ -18,6 +18,7 @@ const identitySchema = z.object({
 /** The identity of this agent, as it is kept. Holds private keys. */
 export type KeptIdentity = z.infer<typeof identitySchema>
 
+/** The folder where identity and state are kept, for its owner alone. */
 export interface Home {
   readonly folder: string
   readonly statePath: string

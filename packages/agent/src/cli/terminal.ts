@@ -25,6 +25,7 @@ export interface Output {
   readonly dim: (text: string) => string
 }
 
+/** Writes for people, or one JSON value a line for programs. */
 export function createOutput(terminal: Terminal, json: boolean): Output {
   const { stdout, stderr, isTerminal, env } = terminal
   // https://no-color.org: set and not empty

@@ -5,6 +5,7 @@ import { type PrivateKeyJson, publicKeyJson, readPrivateKey, signingKey } from '
 
 /** Who the Personal Agent is (4.1): its `client_id`, the document behind it, and its keys. */
 
+/** What an identity is made from (4.1). */
 export interface IdentityOptions {
   /** An HTTPS URL that returns the metadata document; `http:` on loopback with `allowHttp`. */
   readonly clientId: string
@@ -18,6 +19,7 @@ export interface IdentityOptions {
   readonly allowHttp: boolean
 }
 
+/** The identity of a Personal Agent (4.1): its addresses, its documents, and the key that signs. */
 export interface Identity {
   readonly clientId: string
   readonly redirectUri: string

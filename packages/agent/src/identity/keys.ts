@@ -52,6 +52,7 @@ export interface ProofKeys {
   readonly publicJwk: JWK
 }
 
+/** A key pair ready to sign proofs. */
 export async function proofKeys(key: PrivateKeyJson): Promise<ProofKeys> {
   const { kty, crv, x, y } = key
   return { privateKey: await importPrivate(key), publicJwk: { kty, crv, x, y } }

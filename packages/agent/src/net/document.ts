@@ -6,6 +6,7 @@ import type { Patience } from './patience.ts'
 
 /** Documents that a Company publishes (3, 3.2, 6), fetched with limits and kept as their caching headers say. */
 
+/** What a document of a Company may be: how large, and over what. */
 export interface DocumentRules {
   readonly maxBytes: number
   /** Development only: `http:` on a loopback host. */

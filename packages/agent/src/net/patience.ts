@@ -3,6 +3,7 @@ import { readRetryAfter } from './retry-after.ts'
 
 /** Rate limits (4.3): after a 429 the same request is not sent again before the time that the Company named. */
 
+/** Clock and bound of the waiting. */
 export interface PatienceOptions {
   /** Unix time in milliseconds. */
   readonly now: () => number
@@ -19,6 +20,7 @@ export type Patience = (
 
 const maxRemembered = 1000
 
+/** Waits out 429 (4.3): no request goes again before its time, and what would take too long is `rate_limited`. */
 export function createPatience(options: PatienceOptions): Patience {
   const { now, wait, maxWaitSeconds } = options
   /** Until when a request may not be sent again, in milliseconds. */

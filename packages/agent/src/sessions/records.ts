@@ -35,8 +35,11 @@ const userSchema = z.object({
   name: z.string(),
 })
 
+/** A Session Token as it is kept: a secret. */
 export type TokenRecord = z.infer<typeof tokenSchema>
+/** A Session as it is kept, with its newest tokens (4.3). */
 export type SessionRecord = z.infer<typeof sessionSchema>
+/** An Account Token as it is kept: a secret (4.8). */
 export type AccountRecord = z.infer<typeof accountSchema>
 
 /** Which Session: one User at one Company (its issuer), one of the User's accounts there, and a name. */
@@ -74,6 +77,7 @@ export interface Records {
   readonly signOutSessions: () => Promise<void>
 }
 
+/** The records of one Session and its account in the store. */
 export function recordsOf({ store }: AgentContext, place: SessionPlace): Records {
   return {
     session: async () => read(sessionSchema, await store.get(sessionKey(place))) ?? emptySession,

@@ -29,6 +29,7 @@ export interface OAuthFailure {
   readonly description: string | undefined
 }
 
+/** What the token endpoint said: tokens, or one of its errors (4.2). */
 export type TokenAnswer =
   | { readonly response: TokenResponse; readonly failure?: undefined }
   | { readonly failure: OAuthFailure; readonly response?: undefined }

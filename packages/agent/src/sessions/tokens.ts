@@ -66,6 +66,7 @@ export interface SessionTokens {
   readonly alone: <T>(work: () => Promise<T>) => Promise<T>
 }
 
+/** Gets tokens for one Session and keeps them: started, renewed and refreshed, one request at a time (4.2, 4.8). */
 export function createSessionTokens(
   context: AgentContext,
   place: SessionPlace,

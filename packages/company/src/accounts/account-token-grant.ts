@@ -14,6 +14,7 @@ import { findGrantByToken, noteGrantUse, scopesOf } from './store.ts'
 
 /** The refresh grant (4.8): an Account Token gives a signed-in Session Token, for a Session named or for a new one. */
 
+/** The refusal of 4.4: a Session never changes to another account. */
 export function accountMismatch(): PoppyError {
   return new PoppyError('account_mismatch', {
     description: 'This Session belongs to another account. Start a new Session.',

@@ -16,6 +16,7 @@ export interface ConnectedAgent {
   readonly expiresAt: number | null
 }
 
+/** What a company’s account page needs (4.9): who is connected, and how it ends. */
 export interface Accounts {
   /** The agents that have access to an account, newest first; one entry for each sign-in. */
   readonly connectedAgents: (account: string) => Promise<readonly ConnectedAgent[]>
@@ -26,6 +27,7 @@ export interface Accounts {
   readonly disconnect: (account: string, clientId: string) => Promise<number>
 }
 
+/** Makes {@link Accounts}; `texts` are the company’s own words for its scopes. */
 export function createAccounts(options: {
   readonly scope: () => Promise<Scope>
   readonly now: () => number

@@ -10,6 +10,7 @@ import { findGrantByToken, revokeGrant } from './store.ts'
 
 /** Section 4.9: the revocation endpoint (RFC 7009), where a Personal Agent signs out. */
 
+/** What the revocation endpoint needs (4.9). */
 export interface RevocationEndpoint {
   readonly directory: AgentDirectory
   readonly scope: () => Promise<Scope>

@@ -54,6 +54,10 @@ interface CacheParts<T> {
   readonly log: AgentLog
 }
 
+/**
+ * Keeps documents for as long as their headers say, within bounds, and fetches each once for all who ask at one
+ * moment.
+ */
 export function createDocumentCache<T>(parts: CacheParts<T>): DocumentCache<T> {
   const { now, limits, gate, log } = parts
   const copies = createRecent<Copy<T>>(limits.maxEntries)

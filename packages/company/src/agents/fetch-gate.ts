@@ -9,6 +9,10 @@ export interface FetchGate {
   readonly enter: (host: string) => () => void
 }
 
+/**
+ * Bounds how many fetches run at one time, in all and from one host. Whoever finds it full gets
+ * `temporarily_unavailable`.
+ */
 export function createFetchGate(max: number, maxPerHost: number): FetchGate {
   const perHost = new Map<string, number>()
   let total = 0

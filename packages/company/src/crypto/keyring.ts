@@ -8,12 +8,14 @@ export interface Keyring {
   readonly find: (id: string) => DerivedKey | undefined
 }
 
+/** A key for one purpose, made from one of the secrets. */
 export interface DerivedKey {
   /** Names the key without telling anything of it. */
   readonly id: string
   readonly bytes: Uint8Array
 }
 
+/** What keys are for: each purpose has keys of its own. */
 export type KeyPurpose = 'session-token' | 'nonce' | 'form'
 
 /**

@@ -22,6 +22,7 @@ export const paths = {
   tools: '/poppy/tools',
 } as const
 
+/** What a Company says of itself in its documents (3). */
 export interface Published {
   readonly origin: string
   readonly issuer: string

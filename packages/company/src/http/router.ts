@@ -2,6 +2,7 @@ import { PoppyError } from '@poppyseed/protocol'
 
 /** Finds who answers a request: exact paths and one level below a prefix. Nothing of the protocol is known here. */
 
+/** Answers a request; `rest` is the decoded segment below a `/*` path, and empty elsewhere. */
 export type Handler = (request: Request, rest: string) => Response | Promise<Response>
 
 /** What answers at one path, by method. */
@@ -13,6 +14,7 @@ export interface Route {
   readonly fail: (error: unknown) => Response
 }
 
+/** Finds the route of a path. */
 export interface Router {
   readonly find: (pathname: string) => { readonly route: Route; readonly rest: string } | null
 }

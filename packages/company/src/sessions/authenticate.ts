@@ -10,6 +10,7 @@ import { admitProof, readSession } from './store.ts'
 
 /** Who is calling (4.3): from the `Authorization` header to a Principal, in one round trip to the store. */
 
+/** What checking a Session Token needs. */
 export interface AuthenticatorSettings {
   readonly scope: () => Promise<Scope>
   readonly tokens: SessionTokens
@@ -36,6 +37,7 @@ export interface Need {
   readonly resourceOnly?: boolean
 }
 
+/** Makes a Principal of a request’s token, or throws. */
 export interface Authenticator {
   /** DPoP Session Tokens: everywhere but MCP. */
   readonly withProof: (request: Request, need?: Need) => Promise<Principal>
@@ -47,6 +49,10 @@ function refuse(reason: string): PoppyError {
   return new PoppyError('invalid_token', { description: 'The Session Token is not valid.', reason })
 }
 
+/**
+ * Makes the two checks of 4.3. Both throw PoppyError: `invalid_token`, and with proofs `invalid_dpop_proof` and
+ * `use_dpop_nonce`; with scopes `sign_in_required` and `insufficient_scope`.
+ */
 export function createAuthenticator(settings: AuthenticatorSettings): Authenticator {
   const { tokens, now } = settings
 

@@ -5,8 +5,10 @@ import type { AgentDirectory, KnownAgent } from '../agents/directory.ts'
 
 /** Seconds by which the clocks of agent and Company may differ, and how long an assertion may live. */
 export const assertionSkew = 30
+/** Seconds that an assertion may live at most (4.2: short-lived). */
 export const assertionLifetime = 300
 
+/** A Personal Agent whose client assertion was good (4.1); its `jti` is claimed later, with what is given for it. */
 export interface AuthenticatedClient {
   readonly clientId: string
   readonly agent: KnownAgent

@@ -5,6 +5,7 @@ import type { SessionState } from './store.ts'
 
 /** What a token's holder may do now (4.3, 4.4, 4.9). Pure: `now` and the rows are handed in. */
 
+/** How long Sessions go on. */
 export interface SessionLimits {
   /** Milliseconds after its last use at which a Session ends. */
   readonly idle: number

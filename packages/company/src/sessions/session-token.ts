@@ -42,6 +42,7 @@ export interface SessionToken {
   readonly expiresAt: number
 }
 
+/** Session Tokens, made and opened. */
 export interface SessionTokens {
   readonly issue: (token: SessionToken) => Promise<string>
   /**
@@ -51,6 +52,7 @@ export interface SessionTokens {
   readonly open: (token: string, tokenHash: string) => Promise<SessionToken | null> | SessionToken
 }
 
+/** Seals what a Session Token says (4.2: encrypted, opaque to the Personal Agent). */
 export function createSessionTokens(sealer: Sealer): SessionTokens {
   const opened = new BoundedCache<SessionToken>(20_000)
   return {

@@ -4,6 +4,7 @@ import type { TokenRequest } from './token-request.ts'
 
 /** The answer of the token endpoint (4.2, 4.4). */
 
+/** What a token request came to, before it is written down (4.2, 4.4). */
 export interface Issued {
   readonly sessionId: string
   readonly userId: string

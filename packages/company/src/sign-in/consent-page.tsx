@@ -2,6 +2,7 @@ import { page } from '../pages/layout.tsx'
 
 /** The page on which a person lets an agent in (4.5). Understood in five seconds, on a phone. */
 
+/** Everything that the consent page shows, and what its form carries. */
 export interface Consent {
   readonly organization: string
   readonly agentName: string
@@ -21,6 +22,7 @@ export interface Consent {
   readonly problem?: string
 }
 
+/** Draws the page; its form may end at the agent’s origin and nowhere else. Status 400 when it is shown again. */
 export function consentPage(consent: Consent): Response {
   const lasts =
     consent.days === null

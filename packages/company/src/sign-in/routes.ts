@@ -23,6 +23,7 @@ export interface Account {
   readonly name: string
 }
 
+/** What the authorization endpoint needs (4.5). */
 export interface SignInSettings {
   readonly issuer: string
   readonly origin: string

@@ -6,6 +6,7 @@ import { clean, shellWord, table } from '../terminal.ts'
 
 /** `poppy discover` and `poppy status`: what is known of Companies. */
 
+/** `poppy discover`: what a Company offers (3). */
 export async function discover(context: CommandContext, domain: string): Promise<void> {
   const { output } = context
   const { user } = await openAgent(context)
@@ -57,6 +58,7 @@ function labelled(label: string, lines: readonly string[]): readonly (readonly s
   return lines.map((line, at) => [at === 0 ? label : '', line])
 }
 
+/** `poppy status`: where this agent has been, and its access there. No secret in it. */
 export async function status(context: CommandContext): Promise<void> {
   const { output, home } = context
   const { user, agent } = await openAgent(context)

@@ -10,12 +10,14 @@ import { table } from '../terminal.ts'
 /** The port of a local identity, where none is named. */
 const localPort = 4571
 
+/** The options of `poppy init`. */
 export interface InitOptions {
   readonly clientId?: string
   readonly local?: string | true
   readonly name: string
 }
 
+/** `poppy init`: makes the identity of this agent, once (4.1). */
 export async function init(context: CommandContext, options: InitOptions): Promise<void> {
   const { output, home } = context
   const { clientId: given, local } = options
@@ -55,6 +57,7 @@ export async function init(context: CommandContext, options: InitOptions): Promi
   }
 }
 
+/** `poppy serve`: serves the identity and takes callbacks until it is stopped. */
 export async function serve(context: CommandContext, options: { readonly port?: string }): Promise<void> {
   const { output, around } = context
   const { agent, identity } = await openAgent(context)

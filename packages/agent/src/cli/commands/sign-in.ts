@@ -5,11 +5,13 @@ import { clean, shellWord } from '../terminal.ts'
 
 /** `poppy sign-in` and `poppy sign-out` (4.5, 4.9). */
 
+/** The options of `poppy sign-in`. */
 export interface SignInOptions {
   readonly scope?: readonly string[]
   readonly again?: boolean
 }
 
+/** `poppy sign-in`: Direct Sign-In in the User’s own browser (4.5). */
 export async function signIn(context: CommandContext, domain: string, options: SignInOptions): Promise<void> {
   const { output } = context
   await withAgent(context, async ({ user }) => {
@@ -45,6 +47,7 @@ export async function signIn(context: CommandContext, domain: string, options: S
   })
 }
 
+/** `poppy sign-out`: revokes the Account Token (4.9). */
 export async function signOut(context: CommandContext, domain: string): Promise<void> {
   const { output } = context
   await withAgent(context, async ({ user }) => {

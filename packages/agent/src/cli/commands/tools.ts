@@ -26,6 +26,7 @@ interface OfferedInput {
   readonly description: string
 }
 
+/** `poppy tools`: what can be called at a Company, or one of them (6). */
 export async function tools(context: CommandContext, domain: string, name: string | undefined): Promise<void> {
   const { output } = context
   await withAgent(context, async ({ user }) => {
@@ -132,10 +133,12 @@ function typeOf(schema: unknown): string {
   return typeof schema.type === 'string' ? schema.type : 'any'
 }
 
+/** The options of `poppy call`. */
 export interface CallOptions {
   readonly arg?: readonly string[]
 }
 
+/** `poppy call`: calls a tool of a Company, over HTTP or MCP (6). */
 export async function call(
   context: CommandContext,
   domain: string,
