@@ -160,7 +160,7 @@ describe('a wrong configuration', () => {
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
 describe('what is not configured', () => {
-  it('is not advertised and not answered: no tools, no sign-in', async () => {
+  it('is not advertised and not answered: no tools, no sign-in [3.1.something-to-use]', async () => {
     const world = await makeWorld({ tools: [], signIn: {} })
     const read = async (path: string) => (await (await world.send(new Request(world.origin + path))).json()) as object
     expect(await read('/.well-known/poppy.json')).toEqual({

@@ -12,7 +12,7 @@ const get = (world: World, path: string, headers: Record<string, string> = {}, b
 const read = async (world: World, path: string) => (await (await get(world, path)).json()) as Record<string, unknown>
 
 describe('poppy.json', () => {
-  it('says what this Company is and has, in exact strings, and nothing more [3.well-known, 3.1.protocol-version, 3.1.organization, 3.1.organization-domain, 3.1.auth-issuer, 3.1.direct-scopes, 3.1.custom-scopes, 3.1.apis-fields, 6.api-type]', async () => {
+  it('says what this Company is and has, in exact strings, and nothing more [3.well-known, 3.1.protocol-version, 3.1.organization, 3.1.organization-domain, 3.1.auth-issuer, 3.1.direct-scopes, 3.1.custom-scopes, 3.1.apis-fields, 3.1.something-to-use, 6.api-type]', async () => {
     expect(await read(await makeWorld(), poppy)).toEqual({
       protocol_version: '0.1',
       organization: { name: 'Hotel Miramar', domain: 'miramar.example' },

@@ -25,6 +25,7 @@ export const discovery = [
       'direct-scopes': 'table: company MUST list scopes in auth.direct when it offers Direct Sign-In',
       'custom-scopes': 'table: company MUST describe each scope of its own in auth.custom_scopes',
       'apis-fields': 'table: company MUST give each entry of apis a type and an HTTPS url',
+      'something-to-use': 'table: company MUST state at least one of agent, apis and web',
       'required-fields-agent': 'table: agent MUST refuse a document that lacks a required field',
     },
     later: {
@@ -48,14 +49,14 @@ export const discovery = [
       'authorization-endpoint': 'plain: company MUST state authorization_endpoint when it offers Direct Sign-In',
       'endpoints-agent': 'plain: agent MUST take the OAuth endpoints from the metadata',
       'unknown-metadata': 'plain: agent MUST ignore metadata fields that it does not know',
+      'one-issuer-agent':
+        'plain: agent MUST use one User ID, and the same Sessions and Account Tokens, at all domains of an issuer',
       'cache-metadata': 'agent SHOULD keep the metadata as long as its HTTP caching headers say',
     },
     later: {
       'device-endpoint': 'plain: company MUST state device_authorization_endpoint when it offers Device Sign-In',
       'one-issuer':
         'plain: company MUST treat all domains of one issuer as one Company, with the same User IDs, Sessions and Account Tokens',
-      'one-issuer-agent':
-        'plain: agent MUST use one User ID, and the same Sessions and Account Tokens, at all domains of an issuer',
     },
   }),
   ...section('3.3', {

@@ -168,7 +168,26 @@ describe('discovery', () => {
     expect((await errorOf(user.company(fake.origin))).message).toContain('larger than 256 KB')
   })
 
-  it('uses one identity at all domains of an issuer, and notices when a domain changes its issuer', async () => {
+  it('is one User with the same Sessions and Account Tokens at all domains of an issuer [3.2.one-issuer-agent]', async () => {
+    const { agent, user, fake, clock, signIn } = await startVisit()
+    const other = await startFakeCompany({ now: () => clock.now, keySet: keySetOf(agent), domain: '127.0.0.1' })
+    other.switches.poppy = ({ auth, ...rest }) => ({ ...rest, auth: { ...(auth as object), issuer: fake.origin } })
+    fake.switches.metadata = (document) => ({ ...document, poppy_domains: ['localhost', '127.0.0.1'] })
+    const here = (await user.company(fake.origin)).session()
+    await signIn(here, ['poppy:read'])
+    const company = await user.company(other.origin)
+    expect(company).toMatchObject({ domain: '127.0.0.1', issuer: fake.origin })
+    expect(await company.session().start()).toEqual(await here.state())
+    // Another Session, which the Account Token from the other domain starts signed in.
+    expect(await (await company.startSession()).state()).toMatchObject({ signedIn: true, scopes: ['poppy:read'] })
+    // And one that starts signed out, so by a User ID: the same one.
+    expect(await (await company.startSession({ account: 'work' })).state()).toMatchObject({ signedIn: false })
+    const [first, , third] = [...fake.sessions.values()]
+    expect(third?.userId).toBe(first?.userId)
+    expect([fake.sessions.size, fake.proofKeys.size, other.sessions.size]).toEqual([3, 1, 0])
+  })
+
+  it('notices when a domain changes its issuer', async () => {
     const { agent, fake, clock, session } = await startVisit()
     const here = await session()
     await here.start()
