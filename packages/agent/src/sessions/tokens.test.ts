@@ -183,7 +183,7 @@ describe('a Session', () => {
     }
   })
 
-  it('takes no token that could not stand in a header, and quotes it nowhere [K56]', async () => {
+  it('takes no token that could not stand in a header, and quotes it nowhere', async () => {
     for (const odd of ['\n', '\r\nX-More: 1', ' ', '\u00e9', '\u20ac', '\0']) {
       const { fake, session } = await startVisit()
       fake.switches.tokenShape = (token) => `canary-${token}${odd}`
