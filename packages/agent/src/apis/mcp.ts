@@ -1,8 +1,15 @@
-import type { CallToolResult, StreamableHTTPClientTransport, Tool } from '@modelcontextprotocol/client'
+import type {
+  CallToolResult,
+  JsonSchemaValidatorResult,
+  jsonSchemaValidator,
+  StreamableHTTPClientTransport,
+  Tool,
+} from '@modelcontextprotocol/client'
 import { findChallenge, isJsonObject, parseChallenges, parseScope } from '@poppyseed/protocol'
 import type { AgentContext } from '../context.ts'
 import type { FoundCompany } from '../discovery/discover.ts'
 import { AgentError } from '../errors.ts'
+import { withBoundedBody } from '../net/exchange.ts'
 import { cleanText } from '../net/text.ts'
 import type { SessionTokens, TokenWanted } from '../sessions/tokens.ts'
 import { authorisedFetch, canAccountHelp, signInError, union } from './authorised-fetch.ts'
@@ -40,7 +47,27 @@ function bearerFor(url: string): TokenWanted {
   return { kind: 'bearer', resource: url }
 }
 
-/** A transport for the official MCP client, with tokens for this server and no other. */
+/** Of one answer, or of one event in a stream. */
+const maxAnswerBytes = 8 * 1024 * 1024
+
+/**
+ * Believes every result. The schema is the Company's, like the result that it would judge: a pattern in it can keep the
+ * whole process busy for hours, and a Company that lies would publish a schema that fits.
+ */
+const unjudged: jsonSchemaValidator = {
+  getValidator<T>() {
+    return (input: unknown): JsonSchemaValidatorResult<T> => ({
+      valid: true,
+      data: input as T,
+      errorMessage: undefined,
+    })
+  },
+}
+
+/**
+ * A transport for the official MCP client, with tokens for this server and no other. A host that makes its own client
+ * should hand it a `jsonSchemaValidator` too: the client's own one runs whatever patterns the Company publishes.
+ */
 export async function mcpTransport(
   context: AgentContext,
   found: FoundCompany,
@@ -58,7 +85,7 @@ export async function mcpTransport(
           `The MCP client asked for ${target.host}${cleanText(target.pathname, 80)}, which is not the server that the token is for.`,
         )
       }
-      return authorisedFetch(
+      const response = await authorisedFetch(
         context,
         tokens,
         {
@@ -72,6 +99,7 @@ export async function mcpTransport(
         },
         { company: found.name, origin: new URL(server).origin, wanted: bearerFor(server) },
       )
+      return withBoundedBody(response, maxAnswerBytes)
     },
   })
 }
@@ -86,7 +114,10 @@ export async function connectMcp(
   const { Client } = await import('@modelcontextprotocol/client')
   const server = serverUrl(found, url)
   const transport = await mcpTransport(context, found, tokens, server)
-  const client = new Client({ name: context.identity.name, version: '0.1.0' }, { versionNegotiation: { mode: 'auto' } })
+  const client = new Client(
+    { name: context.identity.name, version: '0.1.0' },
+    { versionNegotiation: { mode: 'auto' }, jsonSchemaValidator: unjudged },
+  )
   await inWords(found.name, () => client.connect(transport))
   return {
     url: server,
@@ -101,12 +132,14 @@ export async function connectMcp(
           cursor = listed.nextCursor
           if (cursor === undefined) break
         }
-        return tools
+        return tokens.redact(tools)
       }),
     call: async (name, input = {}) => {
       for (let mayRetry = true; ; mayRetry = false) {
         const held = await tokens.get(bearerFor(server))
-        const result = await inWords(found.name, () => client.callTool({ name, arguments: { ...input } }))
+        const result = await inWords(found.name, async () =>
+          tokens.redact(await client.callTool({ name, arguments: { ...input } })),
+        )
         const refusal = readToolError(result)
         if (!refusal) return result
         if (refusal.error !== 'sign_in_required' && refusal.error !== 'insufficient_scope') {

@@ -177,6 +177,22 @@ describe('poppy', () => {
     expect((await poppy('call', '--help')).code).toBe(0)
   })
 
+  it('writes JSON that a terminal can show: what it would act on is escaped, and nothing is lost', async () => {
+    const fake = await openCompany()
+    const { poppy, init } = await sitDown({ isTerminal: true })
+    await init()
+    const odd = 'a\u001b[2J\u009b2J\u007f\u202eb\u2028'
+    fake.switches.answers.push({
+      status: 200,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ odd }),
+    })
+    const { out } = await poppy('call', fake.origin, 'echo', '--json')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: that there are none is what is tested
+    expect(out).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u202e]/)
+    expect(JSON.parse(out)).toMatchObject({ result: { odd } })
+  })
+
   it('prints a Company’s text without its escapes, and quotes what a shell would run', async () => {
     const fake = await openCompany()
     fake.switches.poppy = (document) => ({

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util'
 import { AgentError } from '../errors.ts'
-import { cleanLines, cleanText } from '../net/text.ts'
+import { cleanLines, cleanText, hiddenCharacter } from '../net/text.ts'
 
 /** Where the command writes. A test hands in its own. */
 export interface Terminal {
@@ -38,16 +38,14 @@ export function createOutput(terminal: Terminal, json: boolean): Output {
       if (!json) stdout(`${text}\n`)
     },
     value: (value) => {
-      if (json) stdout(`${JSON.stringify(value)}\n`)
+      if (json) stdout(`${jsonLine(value)}\n`)
     },
     note: (text) => {
       if (!json && isTerminal) stderr(`${text}\n`)
     },
     error: (error, hint) => {
       if (json) {
-        stdout(
-          `${JSON.stringify(error instanceof AgentError ? error : { error: 'unexpected', message: wordsOf(error) })}\n`,
-        )
+        stdout(`${jsonLine(error instanceof AgentError ? error : { error: 'unexpected', message: wordsOf(error) })}\n`)
       } else {
         stderr(`${style('red')('Error:')} ${wordsOf(error)}\n${hint === undefined ? '' : `${hint}\n`}`)
       }
@@ -55,6 +53,14 @@ export function createOutput(terminal: Terminal, json: boolean): Output {
     bold: style('bold'),
     dim: style('dim'),
   }
+}
+
+/** JSON for a program, which a person may look at too: what a terminal would act on stands there escaped. */
+function jsonLine(value: unknown): string {
+  return JSON.stringify(value).replace(
+    hiddenCharacter,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 }
 
 /** An error in words. What we don't know may hold anything, so only the system's own errors are quoted. */

@@ -43,12 +43,7 @@ export async function readText(response: Response, maxBytes: number): Promise<st
   try {
     for await (const part of response.body ?? []) {
       size += part.byteLength
-      if (size > maxBytes) {
-        throw new AgentError(
-          'bad_answer',
-          `The answer is larger than ${Math.round(maxBytes / 1024)} KB, so it was not read.`,
-        )
-      }
+      if (size > maxBytes) throw tooLarge(maxBytes)
       parts.push(part)
     }
   } catch (error) {
@@ -56,6 +51,62 @@ export async function readText(response: Response, maxBytes: number): Promise<st
     throw new AgentError('unreachable', 'The connection ended before the whole answer arrived.')
   }
   return new TextDecoder().decode(Buffer.concat(parts))
+}
+
+/**
+ * The same answer with a body that fails once it is too large, for readers that have no limit of their own. A stream of
+ * events may go on for ever, so there each event is counted by itself.
+ */
+export function withBoundedBody(response: Response, maxBytes: number): Response {
+  if (response.body === null) return response
+  const isEvents = /^text\/event-stream *(?:;|$)/i.test(response.headers.get('content-type') ?? '')
+  const count = isEvents ? countEvent() : countAll()
+  const bounded = response.body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(part, controller) {
+        if (count(part) > maxBytes) throw tooLarge(maxBytes)
+        controller.enqueue(part)
+      },
+    }),
+  )
+  return new Response(bounded, { status: response.status, statusText: response.statusText, headers: response.headers })
+}
+
+function countAll(): (part: Uint8Array) => number {
+  let size = 0
+  return (part) => {
+    size += part.byteLength
+    return size
+  }
+}
+
+/** Bytes since the last blank line, which ends an event; lines end in CR, LF or both. */
+function countEvent(): (part: Uint8Array) => number {
+  let size = 0
+  let previous = 0
+  let isEmptyLine = true
+  return (part) => {
+    let most = size
+    for (const byte of part) {
+      size += 1
+      if (byte === 0x0d || (byte === 0x0a && previous !== 0x0d)) {
+        if (isEmptyLine) size = 0
+        isEmptyLine = true
+      } else if (byte !== 0x0a) {
+        isEmptyLine = false
+      }
+      previous = byte
+      most = Math.max(most, size)
+    }
+    return most
+  }
+}
+
+function tooLarge(maxBytes: number): AgentError {
+  return new AgentError(
+    'bad_answer',
+    `The answer is larger than ${Math.round(maxBytes / 1024)} KB, so it was not read.`,
+  )
 }
 
 /** Whether the answer sends the caller elsewhere. */

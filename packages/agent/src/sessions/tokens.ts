@@ -9,7 +9,7 @@ import {
 } from '@poppyseed/protocol'
 import type { AgentContext } from '../context.ts'
 import { AgentError } from '../errors.ts'
-import { withoutSecrets } from '../net/text.ts'
+import { withoutSecretsInside } from '../net/text.ts'
 import { Secret } from '../secret.ts'
 import {
   type AccountRecord,
@@ -61,8 +61,8 @@ export interface SessionTokens {
     code: { readonly code: string; readonly redirectUri: string; readonly verifier: string },
   ) => Promise<{ readonly scopes: readonly string[]; readonly replaced: string | undefined }>
   readonly user: () => Promise<UserAtCompany>
-  /** Takes the Session's own tokens out of a text: what a Company echoes must not carry them on. */
-  readonly redact: (text: string) => Promise<string>
+  /** Takes the Session's own tokens out of a text, or every text in a value: a Company's echo must not carry them on. */
+  readonly redact: <T>(value: T) => Promise<T>
   readonly alone: <T>(work: () => Promise<T>) => Promise<T>
 }
 
@@ -214,9 +214,10 @@ export function createSessionTokens(
     records,
     user,
     alone,
-    redact: async (text) => {
+    redact: async (value) => {
       const [session, account] = [await records.session(), await records.account()]
-      return withoutSecrets(text, [...session.tokens.map(({ token }) => token), ...(account ? [account.token] : [])])
+      const held = [...session.tokens.map(({ token }) => token), ...(account ? [account.token] : [])]
+      return withoutSecretsInside(value, held)
     },
     get: async (wanted, stale) => {
       const held = fresh(await records.session(), wanted, stale)
