@@ -31,8 +31,11 @@ const company = createCompany({
 
 const site = () => new Response('My hotel’s own pages.')
 
-serve({
-  port: 3000,
-  overrideGlobalObjects: false,
-  fetch: (request) => (company.owns(request) ? company.fetch(request) : site()),
-})
+serve(
+  {
+    port: 3000,
+    overrideGlobalObjects: false,
+    fetch: (request) => (company.owns(request) ? company.fetch(request) : site()),
+  },
+  () => console.log('My Hotel is open at http://localhost:3000'),
+)

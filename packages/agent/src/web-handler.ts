@@ -61,9 +61,9 @@ async function callback(complete: () => Promise<SignInResult>, method: string): 
   // A link preview that asks for the head must not spend the code.
   if (method === 'HEAD') return page(200, 'Sign-in', [])
   try {
-    const { granted, missing } = await complete()
+    const { missing } = await complete()
     return page(200, 'You are signed in', [
-      missing.length > 0 ? `Your agent was given: ${granted.join(', ') || 'nothing'}.` : '',
+      missing.length > 0 ? 'Your agent got a part of the access that it asked for.' : '',
       'You can close this window.',
     ])
   } catch (error) {

@@ -68,6 +68,7 @@ export function createCompany(config: CompanyConfig): Company {
   const random = config.random ?? systemRandom
   const registry = createToolRegistry(config.tools ?? [], {
     declaredScopes: Object.keys(checked.scopes),
+    grantableScopes: checked.direct,
     log,
     now,
     random,

@@ -4,6 +4,11 @@ import type { Logger } from './store/database.ts'
 export const consoleLog: Logger = {
   debug: () => {},
   info: () => {},
-  warn: (fields, message) => console.warn(`poppyseed: ${message}`, fields),
-  error: (fields, message) => console.error(`poppyseed: ${message}`, fields),
+  warn: (fields, message) => console.warn(...lineOf(fields, message)),
+  error: (fields, message) => console.error(...lineOf(fields, message)),
+}
+
+function lineOf(fields: Parameters<Logger['warn']>[0], message: string | undefined): readonly unknown[] {
+  const line = `poppyseed: ${message}`
+  return Object.keys(fields).length === 0 ? [line] : [line, fields]
 }

@@ -46,6 +46,12 @@ async function sitDown(around: Partial<Surroundings> = {}) {
   return { poppy, until, home: join(home, 'state'), port, init: () => poppy('init', '--local', String(port)) }
 }
 
+async function emptyFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'poppy-home-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return join(folder, 'state')
+}
+
 async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -79,6 +85,14 @@ describe('poppy', () => {
     expect([again.code, again.err]).toEqual([1, expect.stringContaining('There is an identity already')])
     expect(await readFile(join(home, 'identity.json'), 'utf8')).toBe(kept)
     expect((await poppy('status')).out).toContain('No Company has been visited yet.')
+  })
+
+  it('says to type npx where it came by npx', async () => {
+    const { poppy, init } = await sitDown({ env: { POPPY_HOME: await emptyFolder(), npm_lifecycle_event: 'npx' } })
+    expect((await poppy('status')).err).toContain(
+      '\nTry: npx poppy init --local (for development), or npx poppy init --help\n',
+    )
+    expect((await init()).out).toContain('\nNext: npx poppy discover localhost:4000\n')
   })
 
   it('wants to know where the agent lives', async () => {

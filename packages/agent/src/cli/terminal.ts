@@ -30,12 +30,15 @@ export function createOutput(terminal: Terminal, json: boolean): Output {
   const { stdout, stderr, isTerminal, env } = terminal
   // https://no-color.org: set and not empty
   const hasColours = isTerminal && !json && !env.NO_COLOR && env.TERM !== 'dumb'
+  // Whoever came by npx has no command of the name `poppy`: what is said to be typed must work when it is.
+  const typed = (text: string) =>
+    env.npm_lifecycle_event === 'npx' ? text.replace(/(?<= )poppy (?=[a-z]+)/g, 'npx poppy ') : text
   const style = (format: 'bold' | 'dim' | 'red') => (text: string) =>
     hasColours ? styleText(format, text, { validateStream: false }) : text
   return {
     json,
     line: (text = '') => {
-      if (!json) stdout(`${text}\n`)
+      if (!json) stdout(`${text.startsWith('Next: ') ? typed(text) : text}\n`)
     },
     value: (value) => {
       if (json) stdout(`${jsonLine(value)}\n`)
@@ -47,7 +50,7 @@ export function createOutput(terminal: Terminal, json: boolean): Output {
       if (json) {
         stdout(`${jsonLine(error instanceof AgentError ? error : { error: 'unexpected', message: wordsOf(error) })}\n`)
       } else {
-        stderr(`${style('red')('Error:')} ${wordsOf(error)}\n${hint === undefined ? '' : `${hint}\n`}`)
+        stderr(`${style('red')('Error:')} ${wordsOf(error)}\n${hint === undefined ? '' : `${typed(hint)}\n`}`)
       }
     },
     bold: style('bold'),

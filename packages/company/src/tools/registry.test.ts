@@ -24,6 +24,7 @@ function registryOf(...tools: Tool[]) {
   const record = (fields: object, message: string) => void logged.push({ fields, message })
   const registry = createToolRegistry(tools, {
     declaredScopes: ['poppy:read', 'poppy:write', 'loyalty'],
+    grantableScopes: ['poppy:read', 'poppy:write'],
     log: { debug: record, info: record, warn: record, error: record },
     now: () => 0,
     random: (length) => new Uint8Array(length),
@@ -54,6 +55,13 @@ describe('a registry', () => {
     const addresses = tool({ name: 'two', description: 'A tool.', scope: 'addresses', run: () => null })
     expect(() => registryOf(addresses)).toThrow("Write scopes: { 'addresses':")
     expect(() => registryOf({ name: 'x' } as Tool)).toThrow('tools[0] is not a tool')
+  })
+
+  it('warns of a tool that no sign-in opens', () => {
+    const points = tool({ name: 'points', description: 'A tool.', scope: ['loyalty', 'poppy:read'], run: () => null })
+    expect(registryOf(points).logged).toEqual([
+      { fields: { tool: 'points', scopes: ['loyalty'] }, message: expect.stringContaining('signIn.direct') },
+    ])
   })
 
   it('asks a signed-out caller to sign in, and names all scopes to one who lacks some [6.sign-in-required, 6.insufficient-scope, K39]', async () => {

@@ -19,6 +19,8 @@ export interface ToolResult {
 export interface ToolRegistryOptions {
   /** Every scope that the Company publishes; a tool may need no other. */
   readonly declaredScopes: readonly string[]
+  /** Every scope that some sign-in can grant; left out where there is no sign-in. */
+  readonly grantableScopes?: readonly string[] | undefined
   readonly log: Logger
   /** Milliseconds since 1970. */
   readonly now: () => number
@@ -63,6 +65,13 @@ export function createToolRegistry(tools: readonly Tool[], options: ToolRegistry
         `Tool ${tool.name} needs the scope ${unknown}, which the company doesn't declare. Write scopes: { '${unknown}': 'What it lets an agent do' }, or change the tool's scope.`,
       )
     }
+    // A warning only: whoever was granted it before may go on (4.8).
+    const beyond = tool.scopes.filter((scope) => options.grantableScopes?.includes(scope) === false)
+    if (beyond.length > 0)
+      options.log.warn(
+        { tool: tool.name, scopes: beyond },
+        'No sign-in grants what this tool needs. Add it to signIn.direct.',
+      )
     byName.set(tool.name, tool)
   }
 
