@@ -207,6 +207,40 @@ describe('poppy', () => {
     expect(JSON.parse(out)).toMatchObject({ result: { odd } })
   })
 
+  it('says nothing but JSON, one value a line, to whoever asks with --json', async () => {
+    const fake = await openCompany()
+    const stop = new AbortController()
+    const { poppy, until, port } = await sitDown({ stop: stop.signal, isTerminal: true })
+    const company = fake.origin
+    const said = async (...args: readonly string[]) => {
+      const { code, out, err } = await poppy(...args, '--json')
+      expect([args[0], err, out.endsWith('\n')]).toEqual([args[0], '', true])
+      const values = out.trimEnd().split('\n') as readonly string[]
+      return { code, values: values.map((line) => JSON.parse(line) as Record<string, unknown>) }
+    }
+    expect(await said('status')).toMatchObject({ code: 1, values: [{ error: 'misconfigured', action: 'give_up' }] })
+    expect(await said('init', '--local', String(port))).toMatchObject({ code: 0, values: [{ local: true }] })
+    expect(await said('discover', company)).toMatchObject({ code: 0, values: [{ name: 'Fake Company' }] })
+    expect((await said('tools', company)).code).toBe(0)
+    expect(await said('call', company, 'get_order', '--arg', 'id=1')).toMatchObject({
+      code: 3,
+      values: [{ error: 'sign_in_required', action: 'ask_owner', scopes: ['poppy:read'] }],
+    })
+    const signingIn = said('sign-in', company, '--scope', 'poppy:read')
+    await fetch(fake.approve(await until(/"open":"([^"]+)"/)))
+    expect(await signingIn).toMatchObject({
+      code: 0,
+      values: [{ open: expect.any(String) }, { granted: ['poppy:read'] }],
+    })
+    expect((await said('call', company, 'get_order', '--arg', 'id=1')).code).toBe(0)
+    expect(await said('status')).toMatchObject({ code: 0, values: [{ companies: [{ name: 'Fake Company' }] }] })
+    expect(await said('sign-out', company)).toMatchObject({ code: 0, values: [{ revoked: true }] })
+    const serving = said('serve')
+    await until(/"port":/)
+    stop.abort()
+    expect(await serving).toMatchObject({ code: 0, values: [{ port }] })
+  })
+
   it('prints a Company’s text without its escapes, and quotes what a shell would run', async () => {
     const fake = await openCompany()
     fake.switches.poppy = (document) => ({

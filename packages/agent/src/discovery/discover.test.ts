@@ -6,7 +6,7 @@ import type { Fetch } from '../net/exchange.ts'
 const count = (paths: readonly string[], path: string) => paths.filter((one) => one.includes(path)).length
 
 describe('discovery', () => {
-  it('finds a Company, its sign-in and its APIs, and ignores what it does not know [3.2.endpoints-agent, 3.2.unknown-metadata, 3.3.ignore-unknown-agent]', async () => {
+  it('finds a Company, its sign-in and its APIs, and ignores what it does not know [3.2.unknown-metadata, 3.3.ignore-unknown-agent]', async () => {
     const { user, fake } = await startVisit()
     const company = await user.company(fake.origin)
     expect(company).toMatchObject({
@@ -18,6 +18,33 @@ describe('discovery', () => {
       extensions: ['example.com/gift-wrap'],
     })
     expect(company.apis.map(({ type }) => type)).toEqual(['carrier-pigeon', 'openapi', 'mcp'])
+  })
+
+  it('takes the OAuth endpoints from the metadata, wherever they are [3.2.endpoints-agent]', async () => {
+    const { fake, clock, session, signIn } = await startVisit()
+    await signIn(await session(), ['poppy:read'])
+    const elsewhere = await startVisit()
+    elsewhere.fake.switches.metadata = (document) => ({
+      ...document,
+      token_endpoint: `${fake.origin}/nowhere/token`,
+      authorization_endpoint: `${fake.origin}/some/where?tenant=7`,
+    })
+    fake.take()
+    await errorOf((await elsewhere.session()).start())
+    expect([fake.paths(), count(elsewhere.fake.paths(), '/token')]).toEqual([['POST /nowhere/token 404'], 0])
+    fake.switches.metadata = (document) => ({
+      ...document,
+      authorization_endpoint: `${fake.origin}/some/where?tenant=7`,
+      revocation_endpoint: `${fake.origin}/some/where/else`,
+    })
+    // Later than any of it was kept.
+    clock.now += 86_400_000
+    const again = await session()
+    const { url } = await again.beginSignIn({ scopes: ['poppy:read'] })
+    expect(url).toMatch(new RegExp(`^${fake.origin}/some/where\\?tenant=7&response_type=code&`))
+    fake.take()
+    await errorOf(again.signOut())
+    expect(fake.paths().at(-1)).toBe('POST /some/where/else 404')
   })
 
   it('skips API types that it does not know [6.skip-unknown-agent]', async () => {

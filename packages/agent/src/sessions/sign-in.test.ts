@@ -24,6 +24,11 @@ describe('Direct Sign-In', () => {
       expect(query.get(name)).toMatch(/^[\w-]{32,}$/)
       expect(query.get(name)).not.toBe(new URL(other.url).searchParams.get(name))
     }
+    const changed = new URL(fake.approve(one.url))
+    changed.searchParams.set('state', `${query.get('state')}x`)
+    fake.take()
+    expect((await errorOf(here.completeSignIn(changed.href))).code).toBe('sign_in_unknown')
+    expect(fake.take()).toEqual([])
     // The fake checks verifier, assertion, proof and Session.
     const result = await here.completeSignIn(fake.approve(one.url))
     expect(result).toEqual({

@@ -205,11 +205,14 @@ describe('a Session', () => {
   })
 
   it('has a key for each User and Company that is none of the published ones [4.3.key-per-user-agent, 4.1.dpop-keys-apart]', async () => {
-    const { agent, fake } = await startVisit()
-    for (const person of ['maya@example.com', 'noor@example.com']) {
-      await (await agent.forUser(person).company(fake.origin)).session().start()
+    const { agent, fake, clock } = await startVisit()
+    const other = await startFakeCompany({ now: () => clock.now, keySet: keySetOf(agent), domain: '127.0.0.1' })
+    for (const company of [fake, other]) {
+      for (const person of ['maya@example.com', 'noor@example.com']) {
+        await (await agent.forUser(person).company(company.origin)).session().start()
+      }
     }
-    expect(fake.proofKeys.size).toBe(2)
+    expect(new Set([...fake.proofKeys, ...other.proofKeys]).size).toBe(4)
     const published = (await (await agent.fetch(new Request('http://localhost:4571/jwks.json'))).json()) as {
       keys: { kid: string; d?: string }[]
     }
