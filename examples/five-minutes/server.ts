@@ -34,6 +34,7 @@ const site = () => new Response('My hotel’s own pages.')
 serve(
   {
     port: 3000,
+    hostname: '127.0.0.1',
     overrideGlobalObjects: false,
     fetch: (request) => (company.owns(request) ? company.fetch(request) : site()),
   },
