@@ -74,6 +74,14 @@ describe('a URL of a service', () => {
       expect(isServiceUrl(url, true)).toBe(false)
     }
   })
+
+  it('has a host of letters, digits, dots and hyphens: what parsers take beside them means something elsewhere', () => {
+    for (const odd of [';', "'", '"', '*', ',', '$', '`', '(', '&', '!', '~', '+', '=', '{']) {
+      expect(isServiceUrl(`https://a${odd}frame-ancestors.evil.example/agent.json`), odd).toBe(false)
+    }
+    for (const host of ['xn--80ak6aa92e.example', 'bücher.example', 'a_b.example', '[2606:4700::1111]', '8.8.8.8:8443'])
+      expect(isServiceUrl(`https://${host}/agent.json`), host).toBe(true)
+  })
 })
 
 describe('a host of this machine', () => {

@@ -21,6 +21,8 @@ export function parseServiceUrl(value: string, allowHttp: boolean): URL | null {
   if (!/^https?:\/\/[^/?@]*[^/?@:](?:[/?]|$)/i.test(value)) return null
   try {
     const url = new URL(value)
+    // Parsers take ";", "'" and "*" in a name; in a security policy, a shell or a certificate they say something else.
+    if (!/^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])$/.test(url.hostname)) return null
     if (url.protocol === 'https:') return url
     return allowHttp && isLoopbackHost(url.hostname) ? url : null
   } catch {

@@ -127,4 +127,19 @@ describe('a JSON object', () => {
     expect([{}, { a: 1 }, Object.create(null)].every(isJsonObject)).toBe(true)
     expect([null, [], 'a', 1, true, undefined].some(isJsonObject)).toBe(false)
   })
+
+  it('bounds how many values there are, where that is asked for', () => {
+    const nulls = (count: number) => `[${Array.from({ length: count }, () => 'null').join()}]`
+    expect(parseStrictJson(nulls(10), 32, 10)).toHaveLength(10)
+    for (const text of [
+      nulls(12),
+      `{"a":${nulls(6)},"b":${nulls(6)}}`,
+      `[${'{},'.repeat(6)}{}]`,
+      `[${'[],'.repeat(6)}[]]`,
+    ]) {
+      expect(() => parseStrictJson(text, 32, 10)).toThrow(JsonError)
+      expect(parseStrictJson(text)).toBeTruthy()
+    }
+    expect(parseStrictJson(JSON.stringify({ text: ',[{'.repeat(50) }), 32, 10)).toBeTruthy()
+  })
 })

@@ -11,25 +11,29 @@ export class JsonError extends Error {
 /**
  * Parses JSON and refuses repeated members and deep nesting.
  * @param maxDepth how many levels of objects and arrays; 32 when left out
+ * @param maxValues how many members and elements, all levels together; for texts that a schema judges next, which makes
+ *   an issue of each value that is wrong: a thousand times as dear as reading it
  * @throws JsonError with a sentence that holds nothing of the text
  */
-export function parseStrictJson(text: string, maxDepth = 32): unknown {
+export function parseStrictJson(text: string, maxDepth = 32, maxValues = Number.POSITIVE_INFINITY): unknown {
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
     throw new JsonError('The text is not JSON.')
   }
-  if (typeof value === 'object' && value !== null) scan(text, maxDepth)
+  if (typeof value === 'object' && value !== null) scan(text, maxDepth, maxValues)
   return value
 }
 
 /** Walks a text that is known to be JSON; only strings and brackets matter. */
-function scan(text: string, maxDepth: number): void {
+function scan(text: string, maxDepth: number, maxValues: number): void {
   // One entry a level: the member names seen in an object, or null in an array.
   const levels: (Set<string> | null)[] = []
   let expectsName = false
+  let values = 0
   for (let at = 0; at < text.length; at++) {
+    if (values > maxValues) throw new JsonError('The JSON has too many values.')
     switch (text.charCodeAt(at)) {
       case 0x22: {
         const end = endOfString(text, at)
@@ -45,11 +49,13 @@ function scan(text: string, maxDepth: number): void {
       }
       case 0x7b: // {
         levels.push(new Set())
+        values += 1
         expectsName = true
         if (levels.length > maxDepth) throw new JsonError('The JSON is nested too deeply.')
         break
       case 0x5b: // [
         levels.push(null)
+        values += 1
         expectsName = false
         if (levels.length > maxDepth) throw new JsonError('The JSON is nested too deeply.')
         break
@@ -59,6 +65,7 @@ function scan(text: string, maxDepth: number): void {
         expectsName = false
         break
       case 0x2c: // ,
+        values += 1
         expectsName = levels.at(-1) instanceof Set
         break
     }

@@ -195,6 +195,16 @@ describe('discovery', () => {
     expect((await errorOf(user.company(fake.origin))).message).toContain('larger than 256 KB')
   })
 
+  it('judges no document with more values than a Company has to say', async () => {
+    const { user, fake } = await startVisit()
+    const many = Array(20_000).fill(1)
+    fake.switches.poppy = (document) => ({ ...document, organization: { name: many, domain: 'localhost' } })
+    expect((await errorOf(user.company(fake.origin))).message).toContain('too many values')
+    fake.switches.poppy = (document) => document
+    fake.switches.metadata = (document) => ({ ...document, poppy_domains: many })
+    expect((await errorOf(user.company(fake.origin))).message).toContain('too many values')
+  })
+
   it('is one User with the same Sessions and Account Tokens at all domains of an issuer [3.2.one-issuer-agent]', async () => {
     const { agent, user, fake, clock, signIn } = await startVisit()
     const other = await startFakeCompany({ now: () => clock.now, keySet: keySetOf(agent), domain: '127.0.0.1' })

@@ -27,6 +27,7 @@ export interface FoundCompany {
 }
 
 const maxBytes = 256 * 1024
+const maxValues = 10_000
 
 /**
  * Finds a Company by its domain or by any URL on it.
@@ -37,6 +38,7 @@ export async function discover(context: AgentContext, domainOrUrl: string): Prom
   const origin = originOf(domainOrUrl, allowHttp)
   const document = await readDocument(`${origin.origin}/.well-known/poppy.json`, {
     maxBytes,
+    maxValues,
     allowHttp,
     what: `poppy.json at ${origin.host}`,
   })
@@ -55,6 +57,7 @@ export async function discover(context: AgentContext, domainOrUrl: string): Prom
     if (discovery.issuer === undefined) return { ...found, server: undefined }
     const metadata = await readDocument(oauthMetadataUrl(discovery.issuer), {
       maxBytes,
+      maxValues,
       allowHttp,
       what: `OAuth metadata of ${new URL(discovery.issuer).host}`,
     })

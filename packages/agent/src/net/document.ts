@@ -9,6 +9,8 @@ import type { Patience } from './patience.ts'
 /** What a document of a Company may be: how large, and over what. */
 export interface DocumentRules {
   readonly maxBytes: number
+  /** How many values it may have, where a schema judges it; no bound of its own when left out. */
+  readonly maxValues?: number
   /** Development only: `http:` on a loopback host. */
   readonly allowHttp: boolean
   /** What the document is, for a person: "poppy.json of example.com". */
@@ -106,7 +108,7 @@ async function follow(ask: Ask, asked: string, rules: DocumentRules, etag: strin
 
 function parse(text: string, rules: DocumentRules): unknown {
   try {
-    return parseStrictJson(text, 64)
+    return parseStrictJson(text, 64, rules.maxValues)
   } catch (error) {
     if (!(error instanceof JsonError)) throw error
     throw new AgentError('bad_document', `The ${rules.what} is not usable: ${error.message}`)

@@ -227,6 +227,15 @@ describe('fetching a document of a stranger', () => {
     expect(await refusalOf(fetchDocument(`https://agent.example:${port}/99`))).toBe('too_large')
   })
 
+  it('brings no document of so many values that judging it would cost more than fetching it', async () => {
+    const { port } = await startHost((request, response) =>
+      json(response, JSON.stringify({ keys: Array(Number(request.url?.slice(1))).fill(1) })),
+    )
+    const fetchDocument = fetcher()
+    expect((await fetchDocument(`https://agent.example:${port}/1900`)).document).toHaveProperty('keys.1899')
+    expect(await refusalOf(fetchDocument(`https://agent.example:${port}/20000`))).toBe('not_json')
+  })
+
   it('unpacks nothing [K16]', async () => {
     const { port } = await startHost((_request, response) =>
       json(response, gzipSync('{}'), { 'content-encoding': 'gzip' }),

@@ -131,9 +131,12 @@ async function readBody(response: Dispatcher.ResponseData, headers: Headers, max
   return Buffer.concat(chunks)
 }
 
+/** Far more than an agent's metadata or key set has, and few enough for a schema to judge at once. */
+const maxValues = 2000
+
 function parse(body: Uint8Array): unknown {
   try {
-    return parseStrictJson(new TextDecoder('utf-8', { fatal: true }).decode(body))
+    return parseStrictJson(new TextDecoder('utf-8', { fatal: true }).decode(body), 32, maxValues)
   } catch {
     throw new FetchRefused('not_json')
   }

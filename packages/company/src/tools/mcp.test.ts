@@ -243,6 +243,13 @@ describe.each(revisions)('the official MCP client, $revision', ({ revision, opti
   })
 })
 
+const initialize = (icons: readonly unknown[]) => ({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'agent', version: '1', icons } },
+})
+
 describe('the MCP endpoint', () => {
   it('answers each call of a batch by itself, rights included', async () => {
     const { endpoint } = company()
@@ -278,6 +285,14 @@ describe('the MCP endpoint', () => {
   })
 
   it.each([
+    ['an envelope of very many values', JSON.stringify(initialize(Array(1000).fill(1))), 400, -32600],
+    ['the same in a batch', JSON.stringify([callMessage('book', 2), initialize(Array(1000).fill(1))]), 400, -32600],
+    [
+      'the same beside arguments',
+      JSON.stringify({ ...callMessage('book', 2), extra: Array(1000).fill(1) }),
+      400,
+      -32600,
+    ],
     ['two requests of one id', JSON.stringify([callMessage('slow', 1), callMessage('my_bookings', 1)]), 400, -32600],
     ['a batch too long', JSON.stringify(Array.from({ length: 21 }, (_, id) => callMessage('book', id))), 400, -32600],
     ['a member twice', '{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}', 400, -32700],

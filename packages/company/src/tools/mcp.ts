@@ -39,6 +39,13 @@ const maxBatch = 20
 /** The registry allows an input 32 levels; the envelope around it has a few more. */
 const maxDepth = 40
 
+/**
+ * Values of one message, a call's arguments apart, which the registry bounds. The SDK makes an issue of each that is
+ * wrong and writes all of them into its answer: a megabyte of wrong icons would keep the whole process busy for half a
+ * minute.
+ */
+const maxEnvelope = 500
+
 type Sdk = typeof import('@modelcontextprotocol/server')
 
 /** Serves a registry over MCP. The SDK is loaded with the first request. */
@@ -143,12 +150,24 @@ function refuseHost(sdk: Sdk, request: Request, hosts: readonly string[]): Respo
 function parseMessage(text: string): unknown {
   try {
     const message = parseStrictJson(text, maxDepth)
-    if (!Array.isArray(message)) return message
-    if (message.length > maxBatch) return jsonRpcError(-32600, `A batch may have at most ${maxBatch} messages.`)
-    return readBatch(message)
+    const messages: readonly unknown[] = Array.isArray(message) ? message : [message]
+    if (messages.length > maxBatch) return jsonRpcError(-32600, `A batch may have at most ${maxBatch} messages.`)
+    if (!messages.every(hasSmallEnvelope)) return jsonRpcError(-32600, 'The message has too many values.')
+    return Array.isArray(message) ? readBatch(message) : message
   } catch (error) {
     return jsonRpcError(-32700, error instanceof JsonError ? error.message : 'The text is not JSON.')
   }
+}
+
+function hasSmallEnvelope(message: unknown): boolean {
+  const isCall = isJsonObject(message) && message.method === 'tools/call' && isJsonObject(message.params)
+  const envelope = isCall ? { ...message, params: { ...(message.params as object), arguments: null } } : message
+  let left = maxEnvelope
+  const fits = (value: unknown): boolean => {
+    left -= 1
+    return left >= 0 && (typeof value !== 'object' || value === null || Object.values(value).every(fits))
+  }
+  return fits(envelope)
 }
 
 /**
