@@ -81,7 +81,7 @@ export const sessions = [
         'table: company MUST answer 400 invalid_grant for a bad, expired or used assertion, code or Account Token',
       'invalid-session':
         'table: company MUST answer 400 invalid_session for a Session that is unknown, ended or of someone else',
-      'account-mismatch': 'table: company MUST answer account_mismatch when the Session belongs to another account',
+      'account-mismatch': 'table: company MUST answer 400 account_mismatch when the Session belongs to another account',
       'invalid-scope':
         'table: company MUST answer 400 invalid_scope for a scope that is missing, unknown, unavailable or too wide',
       'invalid-target': 'table: company MUST answer 400 invalid_target for a resource that it does not have',

@@ -54,7 +54,8 @@ export const webAndApis = [
       'invalid-dpop-proof': 'table: company MUST answer 401 invalid_dpop_proof at an API for a proof that fails',
       'use-dpop-nonce':
         'table: company MUST answer 401 use_dpop_nonce with a nonce in DPoP-Nonce when an API needs one',
-      'sign-in-required': 'table: company MUST answer sign_in_required when a signed-out token asks for the account',
+      'sign-in-required':
+        'table: company MUST answer 403 sign_in_required when a signed-out token asks for the account',
       'insufficient-scope': 'table: company MUST answer 403 insufficient_scope with all the scopes that are needed',
       'invalid-token-agent': 'table: agent MUST renew its token or start a new Session after invalid_token',
       'sign-in-required-agent': 'table: agent MUST use its Account Token or sign in after sign_in_required',

@@ -1,6 +1,6 @@
 import { isJsonObject } from '@poppyseed/protocol'
 import { AgentError } from '../errors.ts'
-import { type ApiOperation, isJsonType, type Json, type OperationParameter } from './openapi.ts'
+import { type ApiOperation, isFormType, isJsonType, isTextType, type Json, type OperationParameter } from './openapi.ts'
 
 /** Makes the request of an operation from named values (6). */
 
@@ -64,9 +64,21 @@ function bodyOf(operation: ApiOperation, input: CallInput, used: ReadonlySet<str
   const whole =
     rest.length === 1 && rest[0]?.[0] === 'body' && !hasProperty(body.schema, 'body') ? rest[0][1] : undefined
   if (whole === undefined && rest.length === 0 && !body.required) return undefined
-  if (!isJsonType(body.contentType))
-    throw invalid(`${operation.id} takes ${body.contentType}, which can't be sent from here.`)
-  return JSON.stringify(whole ?? Object.fromEntries(rest))
+  const value = whole ?? Object.fromEntries(rest)
+  if (isJsonType(body.contentType)) return JSON.stringify(value)
+  if (isFormType(body.contentType) && isJsonObject(value)) return formOf(value)
+  if (isTextType(body.contentType) && typeof value === 'string') return value
+  throw invalid(`${operation.id} takes ${body.contentType}, which can't be sent from here with this input.`)
+}
+
+/** A form as OpenAPI has it where a document says nothing else: a list is its name several times. */
+function formOf(value: Json): string {
+  const pairs = Object.entries(value).flatMap(([name, one]) =>
+    (Array.isArray(one) ? (one as readonly unknown[]) : [one])
+      .filter((each) => each !== undefined && each !== null)
+      .map((each): [string, string] => [name, scalar(each)]),
+  )
+  return new URLSearchParams(pairs).toString()
 }
 
 function hasProperty(schema: Json, name: string): boolean {

@@ -176,8 +176,8 @@ function readBody(document: Json, value: unknown): ApiOperation['body'] {
   const body = resolve(document, value)
   if (!isJsonObject(body) || !isJsonObject(body.content)) return undefined
   const types = Object.keys(body.content).filter((type) => type.length <= maxName)
-  const json = types.find(isJsonType)
-  const contentType = json ?? types[0]
+  // What can be sent from here comes first, JSON before all.
+  const contentType = types.find(isJsonType) ?? types.find(isFormType) ?? types.find(isTextType) ?? types[0]
   if (contentType === undefined) return undefined
   const media = body.content[contentType]
   return {
@@ -191,6 +191,16 @@ function readBody(document: Json, value: unknown): ApiOperation['body'] {
 export function isJsonType(type: string): boolean {
   const [essence = ''] = type.toLowerCase().split(';')
   return /^application\/(json|[a-z0-9.!#$&^_-]+\+json)$/.test(essence.trim())
+}
+
+/** Whether a media type is that of a plain form. */
+export function isFormType(type: string): boolean {
+  return /^application\/x-www-form-urlencoded *(;|$)/i.test(type)
+}
+
+/** Whether a media type is text as it stands. */
+export function isTextType(type: string): boolean {
+  return /^text\/plain *(;|$)/i.test(type)
 }
 
 function schemaOf(document: Json, value: unknown): Json {
