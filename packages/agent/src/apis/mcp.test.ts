@@ -47,7 +47,7 @@ describe('an MCP server that means harm', () => {
     await mcp.close()
   })
 
-  it('gets no token into what its tools say, by repeating it [K56]', async () => {
+  it('gets no token into what its tools say, by repeating it', async () => {
     const mcp = await visitWith({
       'tools/call': (id, token) =>
         result(id, {
