@@ -46,7 +46,7 @@ describe("the site's own API asks the Company who is calling", () => {
     expect(await outcome(inUrl as Response)).toBe('401 invalid_token')
   })
 
-  it('does not take a token that was issued for one service only [4.3.resource]', async () => {
+  it('does not take a token that was issued for one service only [4.3.one-service]', async () => {
     const world = await makeWorld()
     const answer = await world.agent.startSession({ resource: `${world.origin}/poppy/openapi.json` })
     const { access_token } = (await answer.json()) as { access_token: string }

@@ -103,7 +103,7 @@ describe('a narrower token', () => {
     expect(await outcome(await ask('poppy:read loyalty'))).toBe('400 invalid_scope')
   })
 
-  it('for one service works at that service and not at the site’s own API [4.3.resource]', async () => {
+  it('for one service works at that service and not at the site’s own API [4.3.one-service]', async () => {
     const world = await makeWorld()
     const { access_token } = await tokensOf(world.agent.startSession({ resource: openapi }))
     expect(await outcome(await world.agent.call('/poppy/tools/echo', access_token, echo))).toBe('200')

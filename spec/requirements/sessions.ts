@@ -128,8 +128,8 @@ export const sessions = [
       'dpop-elsewhere': 'company MUST take no token without DPoP outside its MCP APIs',
       'both-kinds': 'plain: company MUST let a Session have DPoP and Bearer tokens at the same time',
       'narrower-scope': 'plain: company MUST issue a token with fewer scopes when a token request asks for fewer',
-      resource:
-        'plain: company MUST accept a token at a service that has a resource only if it was issued for that resource',
+      'one-service':
+        'plain: company MUST accept a token that was asked for one service at that service and nowhere else',
       'resource-agent': 'plain: agent MUST ask for a token of its own for a service whose entry has a resource',
       'no-cookies': 'company MUST be content with the token in the Authorization header, and need no cookie',
       'always-send-agent': 'agent MUST send a Session Token on each API and conversation request',
@@ -141,6 +141,8 @@ export const sessions = [
         'agent MUST wait at least as long as Retry-After says before it sends a request again after 429',
     },
     later: {
+      resource:
+        'plain: company MUST accept a token at a service that has a resource only if it was issued for that resource',
       'rate-limit': 'plain: company MUST answer 429 with Retry-After when it limits a Personal Agent',
     },
   }),

@@ -33,8 +33,6 @@ export interface Need {
   readonly scopes?: readonly string[]
   /** Identifiers by which tokens may name this service (4.3, RFC 8707). */
   readonly resources?: readonly string[]
-  /** Whether this service takes only tokens that name it. */
-  readonly resourceOnly?: boolean
 }
 
 /** Makes a Principal of a request’s token, or throws. */
@@ -79,7 +77,7 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
       const { token, hash } = await open(request, 'dpop')
       if (token.keyThumbprint === undefined) throw refuse('a Bearer token where proofs are required')
       const resources = need.resources ?? []
-      if (token.resource === undefined ? need.resourceOnly : !resources.includes(token.resource)) {
+      if (token.resource !== undefined && !resources.includes(token.resource)) {
         throw refuse('issued for another service')
       }
       const url = new URL(request.url)
