@@ -1,4 +1,4 @@
-import { type FormParameters, JsonError, PoppyError, parseStrictJson, readParameters } from '@poppyseed/protocol'
+import { type FormParameters, PoppyError, readParameters } from '@poppyseed/protocol'
 
 /** Request bodies: bounded, of the announced type, read once. */
 
@@ -48,23 +48,4 @@ export async function readForm(request: Request, limit = 65_536): Promise<FormPa
     throw new PoppyError('invalid_request', { description: 'The body must be application/x-www-form-urlencoded.' })
   }
   return readParameters(await readBody(request, limit))
-}
-
-/**
- * Reads a JSON body; an empty one is undefined.
- * @throws PoppyError `unsupported_media_type`, `invalid_request`, `request_too_large`
- */
-export async function readJson(request: Request, limit: number): Promise<unknown> {
-  const text = await readBody(request, limit)
-  if (text.trim() === '') return undefined
-  if (mediaType(request) !== 'application/json') {
-    throw new PoppyError('unsupported_media_type', { description: 'The body must be application/json.' })
-  }
-  try {
-    return parseStrictJson(text)
-  } catch (error) {
-    throw new PoppyError('invalid_request', {
-      description: error instanceof JsonError ? error.message : 'The body is not JSON.',
-    })
-  }
 }

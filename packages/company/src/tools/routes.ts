@@ -1,4 +1,5 @@
 import { isJsonObject, JsonError, PoppyError, parseStrictJson } from '@poppyseed/protocol'
+import { mediaType } from '../http/body.ts'
 import type { Principal } from '../sessions/principal.ts'
 import type { ToolRegistry } from './registry.ts'
 
@@ -25,8 +26,7 @@ export async function callToolOverHttp(
 
 function readInput(request: Request, body: string): Record<string, unknown> {
   if (body.trim() === '') return {}
-  const type = request.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
-  if (type !== 'application/json') {
+  if (mediaType(request) !== 'application/json') {
     throw new PoppyError('unsupported_media_type', { description: 'The body must be application/json.' })
   }
   const input = parse(body)
