@@ -3,12 +3,7 @@ import { sha256 } from '../crypto/hash.ts'
 import { isActive } from '../sessions/rights.ts'
 import { invalidSession, sessionRow } from '../sessions/session-grant.ts'
 import { insertSession, peekSession, signInSession } from '../sessions/store.ts'
-import {
-  claimClientAssertion,
-  clientAssertionReplayed,
-  narrowScopes,
-  type TokenRequest,
-} from '../sessions/token-request.ts'
+import { narrowScopes, type TokenRequest } from '../sessions/token-request.ts'
 import { type Issued, issueTokens } from '../sessions/token-response.ts'
 import { findGrantByToken, noteGrantUse, scopesOf } from './store.ts'
 
@@ -29,7 +24,8 @@ export async function useAccountToken(request: TokenRequest): Promise<Response> 
   const now = settings.now()
   const existing = parameters.get('session_id')
   const outcome = await scope.db.transaction(async (): Promise<PoppyError | Issued> => {
-    if (!(await claimClientAssertion(scope, client))) return clientAssertionReplayed()
+    const used = await request.claim()
+    if (used) return used
     const grant = await findGrantByToken(scope, sha256(token))
     // One answer for all of these: it tells nothing about somebody else's token.
     if (

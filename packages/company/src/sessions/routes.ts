@@ -4,9 +4,17 @@ import type { AgentDirectory } from '../agents/directory.ts'
 import { readForm } from '../http/body.ts'
 import { exchangeCode } from '../sign-in/code-grant.ts'
 import type { Scope } from '../store/database.ts'
-import { authenticateClient } from './client-authentication.ts'
+import { type AuthenticatedClient, authenticateClient } from './client-authentication.ts'
 import { startOrRenewSession } from './session-grant.ts'
-import { claimClientAssertion, readBinding, type TokenRequest, type TokenSettings } from './token-request.ts'
+import { claimProof } from './store.ts'
+import {
+  claimCarried,
+  claimClientAssertion,
+  type ProofClaim,
+  readBinding,
+  type TokenRequest,
+  type TokenSettings,
+} from './token-request.ts'
 
 /** Section 4.2: the token endpoint and its grants. */
 
@@ -50,14 +58,24 @@ export async function handleTokenRequest(request: Request, endpoint: TokenEndpoi
     now: endpoint.settings.now() / 1000,
   })
   const scope = await endpoint.scope()
+  let carried: ProofClaim | null = null
   try {
-    const binding = await readBinding(request, parameters, scope, endpoint.settings)
-    return await grant({ parameters, client, scope, settings: endpoint.settings, binding })
+    const { binding, proof } = await readBinding(request, parameters, scope, endpoint.settings)
+    carried = proof
+    const claim = () => claimCarried(scope, client, proof)
+    return await grant({ parameters, client, scope, settings: endpoint.settings, binding, claim })
   } catch (error) {
-    // The assertion was good and has been shown: it is spent also when something else was wrong.
-    if (error instanceof PoppyError) await claimClientAssertion(scope, client)
+    // Proof and assertion were good and have been shown: they are spent also when something else was wrong.
+    if (error instanceof PoppyError) await spendCarried(scope, client, carried)
     throw error
   }
+}
+
+async function spendCarried(scope: Scope, client: AuthenticatedClient, proof: ProofClaim | null): Promise<void> {
+  await scope.db.transaction(async () => {
+    if (proof !== null) await claimProof(scope, proof)
+    await claimClientAssertion(scope, client)
+  })
 }
 
 function findGrant(parameters: FormParameters, grants: Grants): Grant {

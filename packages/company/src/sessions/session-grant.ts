@@ -3,7 +3,7 @@ import type { SessionsTable } from '../store/tables.ts'
 import { assertionLifetime, assertionSkew } from './client-authentication.ts'
 import { isActive } from './rights.ts'
 import { claimIds, insertSession, peekSession, readSession } from './store.ts'
-import { claimClientAssertion, clientAssertionReplayed, type TokenRequest } from './token-request.ts'
+import type { TokenRequest } from './token-request.ts'
 import { issueTokens } from './token-response.ts'
 
 /** The JWT bearer grant (4.2): starts a Session, or renews a signed-out one. The token is always a signed-out one. */
@@ -62,7 +62,8 @@ export async function startOrRenewSession(request: TokenRequest): Promise<Respon
   const now = settings.now()
   const existing = parameters.get('session_id')
   const outcome = await scope.db.transaction(async () => {
-    if (!(await claimClientAssertion(scope, client))) return clientAssertionReplayed()
+    const used = await request.claim()
+    if (used) return used
     const isNew = await claimIds(scope, [
       {
         kind: 'session_assertion',

@@ -65,6 +65,20 @@ type Claim = { readonly mark: string; readonly passesUntil: number }
 const admit = statement<Touching & Claim, SessionRow>(admitTexts)
 const read = statement<Touching, SessionRow>(readTexts)
 const peek = statement<{ readonly sessionId: string }, SessionRow>(peekTexts)
+const claimIdText = `insert into poppy_used_ids (company, kind, owner, id_hash, expires_at)
+  values (:company, :kind, :owner, :idHash, :expiresAt) on conflict do nothing returning id_hash`
+const claimId = statement<Omit<UsedId, 'id'> & { readonly idHash: string }, { readonly id_hash: string }>({
+  sqlite: claimIdText,
+  postgres: claimIdText,
+})
+const addSessionText = `insert into poppy_sessions (company, id, client_id, user_id, account, grant_id, epoch, created_at,
+    last_used_at, expires_at, ended_at)
+  values (:company, :id, :client_id, :user_id, :account, :grant_id, :epoch, :created_at, :last_used_at, :expires_at,
+    :ended_at)`
+const addSession = statement<Omit<SessionsTable, 'company'>, never>({
+  sqlite: addSessionText,
+  postgres: addSessionText,
+})
 const touchSession = statement<Touching, never>({ sqlite: touchSessionText, postgres: touchSessionText })
 const touchGrant = statement<Touching & { readonly grantId: string }, never>({
   sqlite: touchGrantText,
@@ -130,27 +144,20 @@ export interface UsedId {
  * Claims the ids of assertions and forms (4.1, 4.2). True only if all of them were new; those that were stay spent either
  * way, unless the transaction around it is rolled back.
  */
-export async function claimIds({ db, company }: Scope, entries: readonly UsedId[]): Promise<boolean> {
-  if (entries.length === 0) return true
-  const rows = entries
-    .map(({ kind, owner, id, expiresAt }) => ({ company, kind, owner, id_hash: sha256(id), expires_at: expiresAt }))
-    // In one order everywhere: two transactions with the same ids would wait for each other.
-    .sort((one, other) => (one.kind + one.id_hash < other.kind + other.id_hash ? -1 : 1))
-  const claimed = await db.query
-    .insertInto('poppy_used_ids')
-    .values(rows)
-    .onConflict((conflict) => conflict.doNothing())
-    .returning('id_hash')
-    .execute()
-  return claimed.length === entries.length
+export async function claimIds(scope: Scope, entries: readonly UsedId[]): Promise<boolean> {
+  let areNew = true
+  const hashed = entries.map((entry) => ({ ...entry, idHash: sha256(entry.id) }))
+  // In one order everywhere: two transactions with the same ids would wait for each other.
+  hashed.sort((one, other) => (one.kind + one.idHash < other.kind + other.idHash ? -1 : 1))
+  for (const { kind, owner, idHash, expiresAt } of hashed) {
+    if ((await claimId(scope, { kind, owner, idHash, expiresAt })).length === 0) areNew = false
+  }
+  return areNew
 }
 
 /** Starts a Session (4.2). */
-export async function insertSession({ db, company }: Scope, row: Omit<SessionsTable, 'company'>): Promise<void> {
-  await db.query
-    .insertInto('poppy_sessions')
-    .values({ ...row, company })
-    .execute()
+export async function insertSession(scope: Scope, row: Omit<SessionsTable, 'company'>): Promise<void> {
+  await addSession(scope, row)
 }
 
 /**

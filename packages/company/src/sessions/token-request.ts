@@ -45,6 +45,15 @@ export interface TokenRequest {
   readonly settings: TokenSettings
   /** What the new token will be bound to. */
   readonly binding: TokenBinding
+  /** Claims what the request carried, or gives the refusal. First in the transaction of every grant. */
+  readonly claim: () => Promise<PoppyError | null>
+}
+
+/** A proof that is still to be claimed. `passesUntil` in milliseconds since 1970. */
+export interface ProofClaim {
+  readonly thumbprint: string
+  readonly proofId: string
+  readonly passesUntil: number
 }
 
 /** A key (DPoP) or a service (Bearer); a DPoP token may name a service too. */
@@ -53,7 +62,7 @@ export type TokenBinding =
   | { readonly type: 'Bearer'; readonly resource: string }
 
 /**
- * Decides what the token is bound to (4.3), and claims the proof.
+ * Decides what the token is bound to (4.3). Claims nothing: {@link claimCarried} does.
  * @throws PoppyError `invalid_target`, `invalid_dpop_proof`, `use_dpop_nonce`
  */
 export async function readBinding(
@@ -61,7 +70,7 @@ export async function readBinding(
   parameters: FormParameters,
   scope: Scope,
   settings: TokenSettings,
-): Promise<TokenBinding> {
+): Promise<{ readonly binding: TokenBinding; readonly proof: ProofClaim | null }> {
   const { resources } = parameters
   if (resources.length > 1) throw new PoppyError('invalid_target', { description: 'Ask for one resource at a time.' })
   const resource = resources[0]
@@ -69,7 +78,7 @@ export async function readBinding(
   if (resource !== undefined && !isMcp && !settings.resources.includes(resource)) {
     throw new PoppyError('invalid_target', { description: 'This resource is none of the Company’s.' })
   }
-  if (!request.headers.has('dpop') && isMcp) return { type: 'Bearer', resource }
+  if (!request.headers.has('dpop') && isMcp) return { binding: { type: 'Bearer', resource }, proof: null }
   const proof = await checkTokenProof(request, settings)
   if (isMcp) {
     throw new PoppyError('invalid_target', {
@@ -78,13 +87,25 @@ export async function readBinding(
   }
   if ((proof.issuedAt - settings.proofSkew) * 1000 < scope.db.marksCompleteSince)
     throw replayed('made before replay marks are complete')
-  const isNew = await claimProof(scope, {
-    thumbprint: proof.thumbprint,
-    proofId: proof.id,
-    passesUntil: Math.ceil(proof.passesUntil * 1000),
-  })
-  if (!isNew) throw replayed('used before')
-  return { type: 'DPoP', thumbprint: proof.thumbprint, resource }
+  const { thumbprint, id, passesUntil } = proof
+  return {
+    binding: { type: 'DPoP', thumbprint, resource },
+    proof: { thumbprint, proofId: id, passesUntil: Math.ceil(passesUntil * 1000) },
+  }
+}
+
+/**
+ * Claims what the request carried: its proof, then its client assertion (4.1, 4.3). Inside the transaction that gives
+ * something for them, so that all of it is durable together.
+ * @returns what the client is to be told when one of them was used before
+ */
+export async function claimCarried(
+  scope: Scope,
+  client: AuthenticatedClient,
+  proof: ProofClaim | null,
+): Promise<PoppyError | null> {
+  if (proof !== null && !(await claimProof(scope, proof))) return replayed('used before')
+  return (await claimClientAssertion(scope, client)) ? null : clientAssertionReplayed()
 }
 
 function replayed(reason: string): PoppyError {

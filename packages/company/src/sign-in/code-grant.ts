@@ -6,12 +6,7 @@ import { base64urlOf } from '../crypto/random.ts'
 import { isActive } from '../sessions/rights.ts'
 import { invalidSession } from '../sessions/session-grant.ts'
 import { peekSession, signInSession } from '../sessions/store.ts'
-import {
-  claimClientAssertion,
-  clientAssertionReplayed,
-  narrowScopes,
-  type TokenRequest,
-} from '../sessions/token-request.ts'
+import { narrowScopes, type TokenRequest } from '../sessions/token-request.ts'
 import { type Issued, issueTokens } from '../sessions/token-response.ts'
 import { findCode, noteGrantOfCode, spendCode } from './store.ts'
 
@@ -37,7 +32,8 @@ export async function exchangeCode(request: TokenRequest): Promise<Response> {
   const now = settings.now()
 
   const outcome = await scope.db.transaction(async (): Promise<PoppyError | Issued> => {
-    if (!(await claimClientAssertion(scope, client))) return clientAssertionReplayed()
+    const used = await request.claim()
+    if (used) return used
     const codeHash = sha256(code)
     const found = await findCode(scope, codeHash)
     // Whoever it wasn't issued to can neither spend it nor revoke what it gave.

@@ -4,13 +4,29 @@ import type { Database } from './database.ts'
 import { schemaVersion } from './migrations.ts'
 import type { Tables } from './tables.ts'
 
+/** The transaction that the current call runs in. What it left running after its end is refused by Kysely. */
+interface Here {
+  readonly transaction: Transaction<Tables>
+  isOver: boolean
+}
+
+type Run = (sql: string, parameters: readonly unknown[]) => readonly unknown[]
+
 /** What a dialect hands over for a {@link Database}. */
 export interface Parts {
   readonly name: Database['name']
   readonly root: Kysely<Tables>
   readonly marksCompleteSince: number
-  /** Runs SQL at once where nothing has to be waited for, or answers null. Never called inside our own transaction. */
-  readonly runNow?: (sql: string, parameters: readonly unknown[]) => readonly unknown[] | null
+  /** Settles when what was written so far is committed, where a transaction that ended may still wait for that. */
+  readonly committed?: () => Promise<void>
+  /** Runs prewritten SQL on the connection itself, where nothing has to be waited for. */
+  readonly runNow?: {
+    /** Whether none of Kysely's transactions is open. */
+    readonly isPossible: () => boolean
+    readonly read: Run
+    readonly write: (...statement: Parameters<Run>) => Promise<readonly unknown[]>
+    readonly inTransaction: Run
+  }
   readonly close: () => Promise<void>
 }
 
@@ -19,23 +35,36 @@ export interface Parts {
  * no query can miss it: on SQLite's one connection a query beside the transaction that awaits it would wait for ever,
  * and on PostgreSQL it would quietly run outside.
  */
-export function bindDatabase({ name, root, marksCompleteSince, runNow, close }: Parts): Database {
-  const here = new AsyncLocalStorage<Transaction<Tables>>()
+export function bindDatabase({ name, root, marksCompleteSince, committed, runNow, close }: Parts): Database {
+  const here = new AsyncLocalStorage<Here>()
   let closing: Promise<void> | null = null
   return {
     name,
     marksCompleteSince,
     get query() {
-      return here.getStore() ?? root
+      return here.getStore()?.transaction ?? root
     },
-    transaction(run) {
+    async transaction(run) {
       if (here.getStore() !== undefined) return run()
-      return root.transaction().execute((transaction) => here.run(transaction, run))
+      let durable: Promise<void> | undefined
+      const result = await root.transaction().execute(async (transaction) => {
+        durable = committed?.()
+        const inside: Here = { transaction, isOver: false }
+        try {
+          return await here.run(inside, run)
+        } finally {
+          inside.isOver = true
+        }
+      })
+      await durable
+      return result
     },
     async run(sql, parameters) {
-      const transaction = here.getStore()
-      const rows = transaction === undefined ? runNow?.(sql, parameters) : undefined
-      return rows ?? (await (transaction ?? root).executeQuery(CompiledQuery.raw(sql, [...parameters]))).rows
+      const inside = here.getStore()
+      if (runNow && inside && !inside.isOver) return runNow.inTransaction(sql, parameters)
+      if (!inside && runNow?.isPossible())
+        return sql.startsWith('select') ? runNow.read(sql, parameters) : runNow.write(sql, parameters)
+      return (await (inside?.transaction ?? root).executeQuery(CompiledQuery.raw(sql, [...parameters]))).rows
     },
     async health() {
       return { schema: await schemaVersion(root) }

@@ -1,43 +1,120 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import type { SqliteDatabase, SqliteStatement } from 'kysely'
 
-/** `node:sqlite` in the shape that Kysely's SQLite dialect takes, with prepared statements kept. */
+/**
+ * `node:sqlite` in the shape that Kysely's SQLite dialect takes, with prepared statements kept, and with one commit for
+ * all that is written in one turn of the event loop.
+ *
+ * A commit with `synchronous=FULL` waits for the disk, and everybody waits with it. So the first write of a turn begins
+ * a transaction, later ones join it, each of Kysely's transactions is a savepoint within it, and the turn's end commits.
+ * Nobody is told of a write before that: {@link SqliteConnection.write} and {@link SqliteConnection.committed} settle
+ * when the commit has returned, and reject when it failed, for then nothing of the turn was kept.
+ */
 export interface SqliteConnection extends SqliteDatabase {
   /** Runs SQL that isn't kept: pragmas, DDL, `attach`. */
   readonly exec: (sql: string) => void
-  /** The rows of a statement, at once. */
+  /** The rows of a statement, at once. A write becomes part of whatever is open. */
   readonly all: (sql: string, parameters: readonly unknown[]) => unknown[]
-  /** Whether a transaction is open: then a statement of somebody else's would become part of it. */
+  /** Runs a statement that writes, and gives its rows once they are committed. */
+  readonly write: (sql: string, parameters: readonly unknown[]) => Promise<unknown[]>
+  /** Settles with the commit of what is open now. */
+  readonly committed: () => Promise<void>
+  /** Whether one of Kysely's transactions is open: then a statement of somebody else's would become part of it. */
   readonly isInTransaction: () => boolean
+}
+
+/** What is committed together. */
+interface Group {
+  readonly settled: PromiseWithResolvers<void>
+  /** The turn is over, and only a transaction that still runs holds the commit up. */
+  isDue: boolean
 }
 
 /** Statements with lists in them differ by length, so there is no end to them: keep the newest. */
 const keptStatements = 200
 
+function asStatement(command: () => void): SqliteStatement {
+  return {
+    reader: false,
+    all: () => [],
+    run() {
+      command()
+      return { changes: 0, lastInsertRowid: 0 }
+    },
+    iterate: () => [].values(),
+  }
+}
+
 export function connect(path: string, busyTimeout: number, onQuery?: (sql: string) => void): SqliteConnection {
   const database = new DatabaseSync(path, { timeout: busyTimeout })
   const kept = new Map<string, SqliteStatement>()
   const values = (parameters: readonly unknown[]) => parameters as SQLInputValue[]
+  let group: Group | null = null
+  let isInTransaction = false
 
-  function prepare(text: string): SqliteStatement {
+  function execute(sql: string): void {
+    statementOf(sql).run([])
+  }
+
+  function join(): Group {
+    if (group) return group
     // A deferred transaction that reads and then writes fails at once when another process wrote in between.
-    const sql = text === 'begin' ? 'begin immediate' : text
+    execute('begin immediate')
+    const opened: Group = { settled: Promise.withResolvers(), isDue: false }
+    // Each waiter has the failure; that nobody waited is no failure of its own.
+    opened.settled.promise.catch(() => {})
+    group = opened
+    setImmediate(() => {
+      opened.isDue = true
+      if (group === opened && !isInTransaction) commit()
+    })
+    return opened
+  }
+
+  function commit(): void {
+    if (!group) return
+    const { settled } = group
+    group = null
+    try {
+      execute('commit')
+      settled.resolve()
+    } catch (error) {
+      if (database.isTransaction) execute('rollback')
+      settled.reject(error)
+    }
+  }
+
+  /** What Kysely's driver says to the connection, within the turn's transaction. */
+  const control: Readonly<Record<string, () => void>> = {
+    begin() {
+      join()
+      execute('savepoint kysely')
+      isInTransaction = true
+    },
+    commit() {
+      execute('release kysely')
+      leave()
+    },
+    rollback() {
+      execute('rollback to kysely')
+      execute('release kysely')
+      leave()
+    },
+  }
+
+  function leave(): void {
+    isInTransaction = false
+    if (group?.isDue) commit()
+  }
+
+  function prepare(sql: string): SqliteStatement {
     const prepared: StatementSync = database.prepare(sql)
     return {
       reader: prepared.columns().length > 0,
-      all(parameters) {
-        onQuery?.(sql)
-        return prepared.all(...values(parameters))
-      },
-      run(parameters) {
-        onQuery?.(sql)
-        return prepared.run(...values(parameters))
-      },
-      iterate(parameters) {
-        onQuery?.(sql)
-        // One of its own: a kept statement that is half read would start anew for the next reader.
-        return database.prepare(sql).iterate(...values(parameters))
-      },
+      all: (parameters) => prepared.all(...values(parameters)),
+      run: (parameters) => prepared.run(...values(parameters)),
+      // One of its own: a kept statement that is half read would start anew for the next reader.
+      iterate: (parameters) => database.prepare(sql).iterate(...values(parameters)),
     }
   }
 
@@ -50,12 +127,42 @@ export function connect(path: string, busyTimeout: number, onQuery?: (sql: strin
     return made
   }
 
+  /** A statement as Kysely runs it. Outside a transaction of its own it is told of a write at once, so none is joined. */
+  function forKysely(sql: string): SqliteStatement {
+    const command = control[sql]
+    if (command) return asStatement(command)
+    const statement = statementOf(sql)
+    const ready = () => {
+      if (!isInTransaction) commit()
+      onQuery?.(sql)
+      return statement
+    }
+    return {
+      reader: statement.reader,
+      all: (parameters) => ready().all(parameters),
+      run: (parameters) => ready().run(parameters),
+      iterate: (parameters) => ready().iterate(parameters),
+    }
+  }
+
   return {
-    prepare: statementOf,
+    prepare: forKysely,
     exec: (sql) => database.exec(sql),
-    all: (sql, parameters) => statementOf(sql).all(parameters),
-    isInTransaction: () => database.isTransaction,
+    all(sql, parameters) {
+      onQuery?.(sql)
+      return statementOf(sql).all(parameters)
+    },
+    async write(sql, parameters) {
+      const { settled } = join()
+      onQuery?.(sql)
+      const rows = statementOf(sql).all(parameters)
+      await settled.promise
+      return rows
+    },
+    committed: () => group?.settled.promise ?? Promise.resolve(),
+    isInTransaction: () => isInTransaction,
     close() {
+      if (!isInTransaction) commit()
       kept.clear()
       if (database.isOpen) database.close()
     },

@@ -1,10 +1,11 @@
 import { rmSync, statSync } from 'node:fs'
 import { relative } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { sql } from 'kysely'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { days, minutes, now, sessionRow } from '../../../../test/setup/rows.ts'
 import { type FreshStore, silent, stores } from '../../../../test/setup/stores.ts'
-import { claimProof, insertSession, readSession } from '../sessions/store.ts'
+import { claimProof, insertSession, peekSession, readSession } from '../sessions/store.ts'
 import { spendCode } from '../sign-in/store.ts'
 import type { Database, Scope } from './database.ts'
 import { sqlite } from './sqlite.ts'
@@ -51,12 +52,50 @@ describe('SQLite', () => {
   })
 
   it('takes the lock when a transaction begins, not when it first writes', async () => {
-    const seen: string[] = []
+    const { open, path } = await freshFile()
+    const db = await open()
+    const other = new DatabaseSync(path, { timeout: 0 })
+    onTestFinished(() => other.close())
+    await db.transaction(async () => {
+      expect(() => other.exec('begin immediate')).toThrow(/locked/)
+    })
+    other.exec('begin immediate; rollback')
+  })
+
+  it('commits what one turn writes together, and tells nobody before', async () => {
+    const { open, path } = await freshFile()
+    const scope = { db: await open(), company }
+    const other = new DatabaseSync(path, { timeout: 0 })
+    onTestFinished(() => other.close())
+    const rows = () => other.prepare('select count(*) as count from poppy_sessions').get()?.count
+    const told: string[] = []
+    const start = (id: string) =>
+      scope.db
+        .transaction(() => insertSession(scope, sessionRow({ id })))
+        .then(() => {
+          told.push(`${id} of ${rows()}`)
+        })
+    const failed = scope.db.transaction(async () => {
+      await insertSession(scope, sessionRow({ id: 'lost' }))
+      throw new Error('no')
+    })
+    await Promise.all([start('a'), expect(failed).rejects.toThrow('no'), start('b'), start('c')])
+    expect(told).toEqual(['a of 3', 'b of 3', 'c of 3'])
+  })
+
+  it('tells everybody of a turn when its commit fails, and goes on afterwards', async () => {
     const { open } = await freshFile()
-    const db = await open({ onQuery: (text) => seen.push(text) })
-    seen.length = 0
-    await db.transaction(async () => {})
-    expect(seen).toEqual(['begin immediate', 'commit'])
+    const scope = { db: await open(), company }
+    // A constraint that is looked at when the transaction commits.
+    await scope.db.run('create table parents (id text primary key)', [])
+    await scope.db.run('create table children (parent text references parents (id) deferrable initially deferred)', [])
+    const broken = scope.db.run('insert into children values (?)', ['nobody'])
+    const beside = scope.db.transaction(() => insertSession(scope, sessionRow({ id: 'beside' })))
+    await expect(broken).rejects.toThrow(/FOREIGN KEY/)
+    await expect(beside).rejects.toThrow(/FOREIGN KEY/)
+    expect(await peekSession(scope, 'beside')).toBeNull()
+    await scope.db.transaction(() => insertSession(scope, sessionRow({ id: 'after' })))
+    expect(await peekSession(scope, 'after')).toMatchObject({ id: 'after' })
   })
 
   it('has one connection for all Companies of a process, until the last one closes', async () => {
@@ -73,7 +112,7 @@ describe('SQLite', () => {
     )
     await first.close()
     await insertSession({ db: second, company }, sessionRow())
-    expect(seen.at(-1)).toMatch(/insert into "poppy_sessions"/)
+    expect(seen.at(-1)).toMatch(/insert into poppy_sessions/)
     await second.close()
     const third = await store().open({ now: () => now, log: silent })
     expect(await readSession({ db: third, company }, { sessionId: 's', now, idle: days(1) })).not.toBeNull()

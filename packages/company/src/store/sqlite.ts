@@ -133,8 +133,14 @@ async function connectFiles(
       name: 'sqlite',
       root,
       marksCompleteSince,
-      // Inside somebody's transaction the statement would be rolled back with it: then it waits its turn.
-      runNow: (sql, parameters) => (connection.isInTransaction() ? null : connection.all(sql, parameters)),
+      committed: connection.committed,
+      runNow: {
+        // Inside somebody's transaction the statement would be rolled back with it: then it waits its turn.
+        isPossible: () => !connection.isInTransaction(),
+        read: connection.all,
+        write: connection.write,
+        inTransaction: connection.all,
+      },
       async close() {
         await root.destroy()
         connection.close()
