@@ -8,9 +8,9 @@ pragma replay.journal_mode = wal; pragma replay.synchronous = normal;
 create table sessions (company text, id text, client_id text, user_id text, account text, grant_id text, epoch integer,
   created_at integer, last_used_at integer, expires_at integer, ended_at integer, primary key (company, id))
   strict, without rowid;
-create index sessions_by_grant on sessions (company, grant_id);
+create index sessions_by_grant on sessions (company, grant_id) where grant_id is not null;
 create index sessions_by_expiry on sessions (company, expires_at);
-create index sessions_by_end on sessions (company, ended_at);
+create index sessions_by_end on sessions (company, ended_at) where ended_at is not null;
 create table grants (company text, id text, client_id text, user_id text, account text, scopes text, expires_at integer,
   revoked_at integer, primary key (company, id)) strict, without rowid;
 create table used_ids (company text, kind text, owner text, id_hash text, expires_at integer,

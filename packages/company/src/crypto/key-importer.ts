@@ -30,10 +30,27 @@ function withFastVerify(key: PublicKey, { kty, crv, x, y }: JWK): PublicKey {
   return Object.freeze({ ...key, verify: (jwt: UnverifiedJwt) => hasEs256Signature(jwt.token, fast) })
 }
 
-/** RFC 7518, 3.4: the signature is R and S, 32 bytes each. */
 function hasEs256Signature(token: string, key: KeyObject): boolean {
   const dot = token.lastIndexOf('.')
   const signature = Buffer.from(token.slice(dot + 1), 'base64url')
   if (signature.length !== 64) return false
-  return verify('sha256', Buffer.from(token.slice(0, dot), 'latin1'), { key, dsaEncoding: 'ieee-p1363' }, signature)
+  return verify('sha256', Buffer.from(token.slice(0, dot), 'latin1'), key, asDer(signature))
+}
+
+/**
+ * RFC 7518, 3.4: R and S, 32 bytes each. OpenSSL takes them as DER, a sequence of two integers; Node can do the same
+ * (`dsaEncoding`), at twice the price of the whole check.
+ */
+function asDer(signature: Buffer): Buffer {
+  const body = Buffer.concat([asInteger(signature.subarray(0, 32)), asInteger(signature.subarray(32))])
+  return Buffer.concat([Buffer.from([0x30, body.length]), body])
+}
+
+function asInteger(bytes: Buffer): Buffer {
+  let start = 0
+  while (start < bytes.length - 1 && bytes[start] === 0) start++
+  const magnitude = bytes.subarray(start)
+  // A first bit that is set would make it negative.
+  const sign = (magnitude[0] ?? 0) >= 0x80 ? [0] : []
+  return Buffer.concat([Buffer.from([0x02, magnitude.length + sign.length, ...sign]), magnitude])
 }

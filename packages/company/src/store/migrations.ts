@@ -18,7 +18,12 @@ export interface Schema {
   readonly query: Kysely<Tables>
   /** A table whose columns are all text or bigint, by name; a `?` at the end of the type allows null. */
   readonly createTable: (name: keyof Tables, key: readonly string[], columns: Columns) => Promise<void>
-  readonly createIndex: (table: keyof Tables, columns: readonly string[], kind?: 'unique') => Promise<void>
+  /** `where set` leaves out the rows in which the last column is null, which are most: then they cost nothing. */
+  readonly createIndex: (
+    table: keyof Tables,
+    columns: readonly string[],
+    kind?: 'unique' | 'where set',
+  ) => Promise<void>
 }
 
 type Columns = Readonly<Record<string, 'text' | 'text?' | 'time' | 'time?' | 'count'>>
@@ -48,9 +53,9 @@ const migrations: readonly Migration[] = [
         expires_at: 'time',
         ended_at: 'time?',
       })
-      await createIndex('poppy_sessions', ['company', 'grant_id'])
+      await createIndex('poppy_sessions', ['company', 'grant_id'], 'where set')
       await createIndex('poppy_sessions', ['company', 'expires_at'])
-      await createIndex('poppy_sessions', ['company', 'ended_at'])
+      await createIndex('poppy_sessions', ['company', 'ended_at'], 'where set')
       await createTable('poppy_grants', ['company', 'id'], {
         company: 'text',
         id: 'text',
@@ -68,7 +73,7 @@ const migrations: readonly Migration[] = [
       await createIndex('poppy_grants', ['company', 'token_hash'], 'unique')
       await createIndex('poppy_grants', ['company', 'account'])
       await createIndex('poppy_grants', ['company', 'expires_at'])
-      await createIndex('poppy_grants', ['company', 'revoked_at'])
+      await createIndex('poppy_grants', ['company', 'revoked_at'], 'where set')
       await createTable('poppy_codes', ['company', 'code_hash'], {
         company: 'text',
         code_hash: 'text',
@@ -160,7 +165,10 @@ function schemaOf(query: Kysely<Tables>, dialect: Schema['dialect']): Schema {
         .createIndex(name)
         .on(table)
         .columns([...columns])
-      await (kind === 'unique' ? index.unique() : index).execute()
+      const last = columns.at(-1) ?? ''
+      if (kind === 'unique') await index.unique().execute()
+      else if (kind === 'where set') await index.where(sql.ref(last), 'is not', null).execute()
+      else await index.execute()
     },
   }
 }
