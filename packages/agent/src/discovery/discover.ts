@@ -93,7 +93,10 @@ function originOf(domainOrUrl: string, allowHttp: boolean): URL {
   const isLocal = isLoopbackHost(url.hostname)
   if (isLocal && allowHttp && !hasScheme) return new URL(`http://${url.host}`)
   if (url.protocol === 'http:' && isLocal && !allowHttp) {
-    throw new AgentError('invalid_input', 'http://localhost is for development: it needs allowHttp.')
+    throw new AgentError(
+      'invalid_input',
+      'http:// on this machine is for development, and this agent is not made for that. A library sets allowHttp; poppy needs an identity from: poppy init --local --home <another folder>',
+    )
   }
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLocal)) {
     throw new AgentError('invalid_input', `Companies are reached over HTTPS only: https://${url.host}`)
