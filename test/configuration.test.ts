@@ -205,10 +205,17 @@ describe('what is not configured', () => {
     expect(await read(signedOut, '/.well-known/oauth-protected-resource/poppy/mcp')).not.toHaveProperty(
       'scopes_supported',
     )
-    const narrow = await makeWorld({ signIn: { direct: ['poppy:read'] } })
+    const narrow = await makeWorld({ signIn: { direct: ['poppy:read'] }, tools: testTools().slice(0, 2) })
     expect((await read(narrow, '/.well-known/poppy.json')).auth).toMatchObject({ direct: { scopes: ['poppy:read'] } })
     expect(await read(narrow, '/.well-known/oauth-authorization-server')).toMatchObject({
       scopes_supported: ['poppy:read'],
     })
+  })
+
+  it('is missed where a tool needs it: a scope that no sign-in can grant', async () => {
+    await expect(makeWorld({ signIn: { direct: ['poppy:read'] } })).rejects.toThrow(
+      "Tool add_note needs the scope poppy:write, which no type of sign-in can grant, so nobody could call it. Add it: signIn: { direct: ['poppy:write'] }.",
+    )
+    await expect(makeWorld({ signIn: {} })).rejects.toThrow(/Tool my_bookings needs the scope poppy:read/)
   })
 })

@@ -36,6 +36,7 @@ export function grantsOf(offers: { readonly direct: boolean }): Grants {
   ])
 }
 
+/** What {@link handleTokenRequest} needs. `audiences`: what a client assertion may name in `aud` (4.1). */
 export interface TokenEndpoint {
   readonly directory: AgentDirectory
   readonly grants: Grants

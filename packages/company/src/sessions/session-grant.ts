@@ -8,6 +8,7 @@ import { issueTokens } from './token-response.ts'
 
 /** The JWT bearer grant (4.2): starts a Session, or renews a signed-out one. The token is always a signed-out one. */
 
+/** The refusal of a `session_id` that is unknown, ended or somebody else’s: one answer for all (4.2). */
 export function invalidSession(reason: string): PoppyError {
   return new PoppyError('invalid_session', { description: 'There is no such Session. Start a new one.', reason })
 }

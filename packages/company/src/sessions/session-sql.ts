@@ -10,6 +10,7 @@ export interface SessionRow {
   readonly claimed?: number
 }
 
+/** The ten values of a Session and the five of its grant, in the order of the statements. Times in milliseconds. */
 export type SessionValues = readonly [
   id: string,
   clientId: string,
@@ -34,6 +35,7 @@ const values = `s.id, s.client_id, s.user_id, s.account, s.grant_id, s.epoch, s.
 const source = `from poppy_sessions s left join poppy_grants g on g.company = s.company and g.id = s.grant_id
     where s.company = :company and s.id = :sessionId`
 
+/** Claims a proof’s mark; no row is changed when it is there already. */
 export const claimText = `insert into poppy_proofs (company, mark, expires_at)
     values (:company, :mark, :passesUntil) on conflict do nothing`
 
@@ -45,8 +47,10 @@ const isStaleSession = `poppy_sessions.company = :company and poppy_sessions.id 
 const isStaleGrant = `poppy_grants.company = :company and poppy_grants.revoked_at is null
     and (poppy_grants.expires_at is null or poppy_grants.expires_at > :now) and poppy_grants.last_used_at <= :staleAt`
 
+/** Notes the use of a Session that still runs and whose last note is old enough. */
 export const touchSessionText = `update poppy_sessions set last_used_at = :now where ${isStaleSession}`
 
+/** Notes the use of the grant that the Session has. */
 export const touchGrantText = `update poppy_grants set last_used_at = :now where ${isStaleGrant}
     and poppy_grants.id = :grantId`
 
@@ -64,6 +68,7 @@ const noteUse = `stale_grant as (select poppy_grants.id from poppy_grants, found
 
 const found = `select s.grant_id, s.ended_at, s.expires_at, s.last_used_at, json_build_array(${values}) as state ${source}`
 
+/** Claims a proof and reads its Session, in one statement (4.3). */
 export const admitTexts = {
   sqlite: `${claimText} returning (select json_array(${values}) ${source}) as state`,
   postgres: `with claimed as (${claimText} returning mark),
@@ -78,6 +83,7 @@ export const peekTexts = {
   postgres: `select json_build_array(${values}) as state ${source}`,
 }
 
+/** Reads a Session and notes its use. */
 export const readTexts = {
   sqlite: `select json_array(${values}) as state ${source}`,
   postgres: `with found as (${found}),

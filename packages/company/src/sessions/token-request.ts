@@ -15,6 +15,7 @@ import { claimIds, claimProof } from './store.ts'
 
 /** What every grant at the token endpoint has in common (4.2, 4.3): the proof, the service, the ids to claim. */
 
+/** What the grants know of their Company. Proof window and skew in seconds (4.3). */
 export interface TokenSettings {
   readonly tokens: SessionTokens
   readonly importKey: KeyImporter
@@ -139,6 +140,7 @@ export function claimClientAssertion(scope: Scope, client: AuthenticatedClient):
   ])
 }
 
+/** The refusal of a client assertion that was used before (4.1). */
 export function clientAssertionReplayed(): PoppyError {
   return new PoppyError('invalid_client', {
     description: 'The client assertion was not accepted.',

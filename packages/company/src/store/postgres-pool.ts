@@ -11,6 +11,7 @@ export interface OwnPool {
   readonly ours: boolean
 }
 
+/** How a pool is wrapped. `namedStatements`: let the server keep plans, which old transaction poolers can’t take. */
 export interface WrapSettings {
   readonly namedStatements: boolean
   readonly log: Logger
@@ -20,6 +21,7 @@ export interface WrapSettings {
 /** `int8`, which is what counts and times are. */
 const int8 = 20
 
+/** Wraps a pool for Kysely: named statements, listeners for lost connections, int8 as number. */
 export function wrapPool({ pool, ours }: OwnPool, settings: WrapSettings): PostgresPool & { end: () => Promise<void> } {
   const { log } = settings
   const wrapped = new WeakMap<PoolClient, PostgresPoolClient>()

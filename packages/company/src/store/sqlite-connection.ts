@@ -45,6 +45,7 @@ function asStatement(command: () => void): SqliteStatement {
   }
 }
 
+/** Opens a file. `busyTimeout` in milliseconds; `onQuery` hears each statement but not transaction control. */
 export function connect(path: string, busyTimeout: number, onQuery?: (sql: string) => void): SqliteConnection {
   const database = new DatabaseSync(path, { timeout: busyTimeout })
   const kept = new Map<string, SqliteStatement>()
