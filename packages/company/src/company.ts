@@ -3,7 +3,6 @@ import { type Accounts, createAccounts } from './accounts/connections.ts'
 import { createAdmission } from './agents/admission.ts'
 import { createAgentDirectory } from './agents/directory.ts'
 import { type CompanyConfig, checkConfig } from './config.ts'
-import { ConfigurationError } from './configuration-error.ts'
 import { createKeyImporter } from './crypto/key-importer.ts'
 import { deriveKeyring } from './crypto/keyring.ts'
 import { createNonces } from './crypto/nonce.ts'
@@ -19,7 +18,7 @@ import { createSessionTokens } from './sessions/session-token.ts'
 import type { TokenSettings } from './sessions/token-request.ts'
 import type { Store } from './store/database.ts'
 import { createMcpEndpoint } from './tools/mcp.ts'
-import { createToolRegistry, type ToolRegistry } from './tools/registry.ts'
+import { createToolRegistry } from './tools/registry.ts'
 import type { PrincipalWith, ScopeNeed } from './tools/tool.ts'
 
 /** The only place that wires the parts: configuration in, a Company out. */
@@ -69,7 +68,7 @@ export function createCompany(config: CompanyConfig): Company {
   const random = config.random ?? systemRandom
   const registry = createToolRegistry(config.tools ?? [], {
     declaredScopes: Object.keys(checked.scopes),
-    grantableScopes: checked.direct,
+    grantableScopes: checked.direct ?? [],
     log,
     now,
     random,
@@ -82,7 +81,6 @@ export function createCompany(config: CompanyConfig): Company {
     )
   }
 
-  refuseUnreachableTools(registry, checked.direct)
   const published: Published = {
     origin,
     issuer: origin,
@@ -205,17 +203,6 @@ export function createCompany(config: CompanyConfig): Company {
       }
     },
   })
-}
-
-/** A tool whose scopes no sign-in can give answers everybody with a refusal: a mistake that only its users would find. */
-function refuseUnreachableTools({ tools }: ToolRegistry, granted: readonly string[] = []): void {
-  for (const { name, scopes } of tools) {
-    const scope = scopes.find((one) => !granted.includes(one))
-    if (scope === undefined) continue
-    throw new ConfigurationError(
-      `Tool ${name} needs the scope ${scope}, which no type of sign-in can grant, so nobody could call it. Add it: signIn: { direct: ['${scope}'] }.`,
-    )
-  }
 }
 
 function signInOf(config: CompanyConfig) {

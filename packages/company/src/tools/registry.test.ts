@@ -57,11 +57,9 @@ describe('a registry', () => {
     expect(() => registryOf({ name: 'x' } as Tool)).toThrow('tools[0] is not a tool')
   })
 
-  it('warns of a tool that no sign-in opens', () => {
-    const points = tool({ name: 'points', description: 'A tool.', scope: ['loyalty', 'poppy:read'], run: () => null })
-    expect(registryOf(points).logged).toEqual([
-      { fields: { tool: 'points', scopes: ['loyalty'] }, message: expect.stringContaining('signIn.direct') },
-    ])
+  it('refuses a tool that no sign-in opens', () => {
+    const points = tool({ name: 'points', description: 'A tool.', scope: ['poppy:read', 'loyalty'], run: () => null })
+    expect(() => registryOf(points)).toThrow('Tool points needs the scope loyalty, which no type of sign-in can grant')
   })
 
   it('asks a signed-out caller to sign in, and names all scopes to one who lacks some [6.sign-in-required, 6.insufficient-scope, K39]', async () => {

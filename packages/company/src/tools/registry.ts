@@ -19,7 +19,7 @@ export interface ToolResult {
 export interface ToolRegistryOptions {
   /** Every scope that the Company publishes; a tool may need no other. */
   readonly declaredScopes: readonly string[]
-  /** Every scope that some sign-in can grant; left out where there is no sign-in. */
+  /** Every scope that some sign-in can grant; left out, it isn't looked at. */
   readonly grantableScopes?: readonly string[] | undefined
   readonly log: Logger
   /** Milliseconds since 1970. */
@@ -65,13 +65,13 @@ export function createToolRegistry(tools: readonly Tool[], options: ToolRegistry
         `Tool ${tool.name} needs the scope ${unknown}, which the company doesn't declare. Write scopes: { '${unknown}': 'What it lets an agent do' }, or change the tool's scope.`,
       )
     }
-    // A warning only: whoever was granted it before may go on (4.8).
-    const beyond = tool.scopes.filter((scope) => options.grantableScopes?.includes(scope) === false)
-    if (beyond.length > 0)
-      options.log.warn(
-        { tool: tool.name, scopes: beyond },
-        'No sign-in grants what this tool needs. Add it to signIn.direct.',
+    // It would answer everybody with a refusal: a mistake that only its users would find.
+    const beyond = tool.scopes.find((scope) => options.grantableScopes?.includes(scope) === false)
+    if (beyond !== undefined) {
+      throw new ConfigurationError(
+        `Tool ${tool.name} needs the scope ${beyond}, which no type of sign-in can grant, so nobody could call it. Add it: signIn: { direct: ['${beyond}'] }.`,
       )
+    }
     byName.set(tool.name, tool)
   }
 
