@@ -66,7 +66,7 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
     if (!match?.[1] || !match[2]) throw refuse('malformed Authorization header')
     if (match[1].toLowerCase() !== scheme) throw refuse('wrong scheme')
     const hash = sha256(match[2])
-    const token = await tokens.open(match[2], hash)
+    const token = tokens.open(match[2], hash)
     if (token === null || token.company !== settings.company) throw refuse('not one of our tokens')
     if (token.expiresAt * 1000 <= now()) throw refuse('expired')
     return { token, hash }

@@ -44,12 +44,12 @@ export interface SessionToken {
 
 /** Session Tokens, made and opened. */
 export interface SessionTokens {
-  readonly issue: (token: SessionToken) => Promise<string>
+  readonly issue: (token: SessionToken) => string
   /**
    * Opens a token, or null when it isn't one of ours. Expiry is for the caller to check.
    * @param tokenHash its SHA-256, which `ath` needs anyway, and under which the opened token is remembered
    */
-  readonly open: (token: string, tokenHash: string) => Promise<SessionToken | null> | SessionToken
+  readonly open: (token: string, tokenHash: string) => SessionToken | null
 }
 
 /** Seals what a Session Token says (4.2: encrypted, opaque to the Personal Agent). */
@@ -74,9 +74,9 @@ export function createSessionTokens(sealer: Sealer): SessionTokens {
     },
   }
 
-  async function openSealed(token: string, tokenHash: string): Promise<SessionToken | null> {
+  function openSealed(token: string, tokenHash: string): SessionToken | null {
     if (token.length > 8192) return null
-    const read = contentSchema.safeParse(await sealer.open(token))
+    const read = contentSchema.safeParse(sealer.open(token))
     if (!read.success) return null
     const content = read.data
     const result: SessionToken = Object.freeze({

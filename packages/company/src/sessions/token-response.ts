@@ -29,7 +29,7 @@ export async function issueTokens(request: TokenRequest, issued: Issued): Promis
     grant?.expiresAt ?? Number.POSITIVE_INFINITY,
   )
   const expiresIn = Math.max(1, Math.floor((ends - now) / 1000))
-  const token = await settings.tokens.issue({
+  const token = settings.tokens.issue({
     company: settings.company,
     clientId: request.client.clientId,
     userId: issued.userId,

@@ -103,7 +103,7 @@ async function showConsent(
   again?: { readonly chosen: readonly string[]; readonly problem: string },
 ): Promise<Response> {
   const host = new URL(request.clientId).host
-  const form = await settings.forms.seal({
+  const form = settings.forms.seal({
     issuer: settings.issuer,
     id: base64urlOf(settings.random(16)),
     account: account.id,
@@ -150,7 +150,7 @@ export async function decideAuthorization(request: Request, settings: SignInSett
   const sealed = fields.getAll('request')
   const decisions = fields.getAll('decision')
   const decision = decisions[0]
-  const form = sealed.length === 1 && sealed[0] ? formSchema.safeParse(await settings.forms.open(sealed[0])) : null
+  const form = sealed.length === 1 && sealed[0] ? formSchema.safeParse(settings.forms.open(sealed[0])) : null
   if (
     !form?.success ||
     form.data.issuer !== settings.issuer ||
