@@ -8,7 +8,7 @@ let pool = Buffer.alloc(0)
 export function systemRandom(length: number): Uint8Array {
   if (length > poolSize / 8) return randomBytes(length)
   if (pool.length < length) pool = randomBytes(poolSize)
-  const taken = Uint8Array.prototype.slice.call(pool, 0, length)
+  const taken = new Uint8Array(pool.subarray(0, length))
   // What was given out is gone from the pool: it may become a secret.
   pool.fill(0, 0, length)
   pool = pool.subarray(length)
