@@ -21,7 +21,9 @@ export default defineConfig({
       'spec/**/*.test.ts',
     ],
     globalSetup: ['test/setup/services.ts'],
-    testTimeout: 15_000,
-    hookTimeout: 30_000,
+    // Every core: what a test waits for is mostly a process, a browser or a database of its own.
+    maxWorkers: '100%',
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
   },
 })
