@@ -51,6 +51,14 @@ describe('SQLite', () => {
     }
   })
 
+  it('says what is wrong with a path that can’t be opened', async () => {
+    const open = (path: string) => sqlite(path).open({ now: () => now, log: silent })
+    await expect(open('/no/such/folder/poppy.db')).rejects.toThrow(
+      "The store's file /no/such/folder/poppy.db can't be opened: its folder is not there. Write sqlite('…') with another path, or mend this one.",
+    )
+    await expect(open('/')).rejects.toThrow(/it is a folder/)
+  })
+
   it('takes the lock when a transaction begins, not when it first writes', async () => {
     const { open, path } = await freshFile()
     const db = await open()

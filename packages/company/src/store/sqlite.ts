@@ -189,7 +189,17 @@ function currentMachineRun(now: number): string {
 
 function makePrivate(file: string): void {
   // Made by us before SQLite does, which would let others read it; SQLite's own side files take this file's mode.
-  closeSync(openSync(file, 'a', 0o600))
+  try {
+    closeSync(openSync(file, 'a', 0o600))
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    const why = { ENOENT: 'its folder is not there', EACCES: 'it may not be written here', EISDIR: 'it is a folder' }
+    const reason =
+      typeof code === 'string' && code in why ? why[code as keyof typeof why] : `${code ?? 'unknown reason'}`
+    throw new Error(
+      `The store's file ${file} can't be opened: ${reason}. Write sqlite('…') with another path, or mend this one.`,
+    )
+  }
 }
 
 function useWal(connection: SqliteConnection, schema: 'main' | 'replay'): void {
