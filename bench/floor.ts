@@ -1,6 +1,4 @@
-// The floor: the same work with nothing around it, by the product's driver, pragmas, rows and signature library.
-// Not a server to use: it checks what costs time and little else.
-
+// The floor: the same work by the same driver, pragmas, rows and signature library, and nothing else. Not for use.
 import { createPublicKey, createSecretKey, hash, type KeyObject, randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import * as jose from 'jose'
