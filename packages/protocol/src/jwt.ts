@@ -84,15 +84,15 @@ export function isPublicKeyFor(jwk: JWK, algorithm: SignatureAlgorithm): boolean
   if (jwk.use !== undefined && jwk.use !== 'sig') return false
   switch (algorithm) {
     case 'ES256':
-      return jwk.kty === 'EC' && jwk.crv === 'P-256' && isText(jwk.x, jwk.y)
+      return jwk.kty === 'EC' && jwk.crv === 'P-256' && isBase64url(jwk.x, jwk.y)
     case 'ES384':
-      return jwk.kty === 'EC' && jwk.crv === 'P-384' && isText(jwk.x, jwk.y)
+      return jwk.kty === 'EC' && jwk.crv === 'P-384' && isBase64url(jwk.x, jwk.y)
     case 'RS256':
     case 'PS256':
-      return jwk.kty === 'RSA' && isText(jwk.n, jwk.e) && isBetween(jwk.n, 342, 1366) && isBetween(jwk.e, 1, 6)
+      return jwk.kty === 'RSA' && isBase64url(jwk.n, jwk.e) && isBetween(jwk.n, 342, 1366) && isBetween(jwk.e, 1, 6)
     case 'EdDSA':
     case 'Ed25519':
-      return jwk.kty === 'OKP' && jwk.crv === 'Ed25519' && isText(jwk.x)
+      return jwk.kty === 'OKP' && jwk.crv === 'Ed25519' && isBase64url(jwk.x)
   }
 }
 
@@ -104,8 +104,9 @@ function isBetween(text: string | undefined, shortest: number, longest: number):
   return text !== undefined && text.length >= shortest && text.length <= longest
 }
 
-function isText(...values: unknown[]): boolean {
-  return values.every((value) => typeof value === 'string' && value !== '')
+/** RFC 7518, 6: no padding, no other alphabet, no white space. Importers let them pass, and one key had many thumbprints. */
+function isBase64url(...values: unknown[]): boolean {
+  return values.every((value) => typeof value === 'string' && /^[A-Za-z0-9_-]+$/.test(value))
 }
 
 /** Imports a key without remembering it; a busy side hands in one that remembers. */

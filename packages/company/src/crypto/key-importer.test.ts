@@ -67,6 +67,28 @@ describe('ES256, verified on the spot', () => {
     }
   })
 
+  it('takes a key in its one spelling, and refuses the rest without an error', async () => {
+    const { x = '', y = '' } = jwk as { x?: string; y?: string }
+    const spellings = [
+      `${x}=`,
+      `${x} `,
+      `${x}\n`,
+      `!${x}`,
+      `AA${x}`,
+      x.slice(2),
+      y,
+      'A',
+      'A'.repeat(43),
+      '_'.repeat(43),
+      'A'.repeat(2000),
+    ]
+    for (const spelling of spellings) expect(await importKey({ ...jwk, x: spelling }, 'ES256'), spelling).toBeNull()
+    for (const extra of [{ use: 'enc' }, { key_ops: ['sign'] }, { key_ops: 'x' }, { alg: 'RS256' }, { d: x }]) {
+      expect(await importKey({ ...jwk, ...extra } as typeof jwk, 'ES256')).toBeNull()
+    }
+    expect(await importKey({ ...jwk }, 'ES256')).not.toBeNull()
+  })
+
   it('agrees with signatures that jose makes, and remembers keys by all that is in them', async () => {
     const token = await new SignJWT({ sub: 'a' }).setProtectedHeader({ alg: 'ES256' }).sign(privateKey)
     const [first, again, named] = await Promise.all([

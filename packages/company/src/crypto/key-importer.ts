@@ -25,8 +25,14 @@ export function createKeyImporter(limit = 10_000): KeyImporter {
   }
 }
 
-function withFastVerify(key: PublicKey, { kty, crv, x, y }: JWK): PublicKey {
-  const fast = createPublicKey({ format: 'jwk', key: { kty, crv, x, y } as Record<string, string> })
+function withFastVerify(key: PublicKey, { kty, crv, x, y }: JWK): PublicKey | null {
+  let fast: KeyObject
+  try {
+    fast = createPublicKey({ format: 'jwk', key: { kty, crv, x, y } as Record<string, string> })
+  } catch {
+    // A stranger's key that the two importers judge differently is no key.
+    return null
+  }
   return Object.freeze({ ...key, verify: (jwt: UnverifiedJwt) => hasEs256Signature(jwt.token, fast) })
 }
 
