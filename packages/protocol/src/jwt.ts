@@ -84,15 +84,21 @@ export function isPublicKeyFor(jwk: JWK, algorithm: SignatureAlgorithm): boolean
   if (jwk.use !== undefined && jwk.use !== 'sig') return false
   switch (algorithm) {
     case 'ES256':
-      return jwk.kty === 'EC' && jwk.crv === 'P-256' && isBase64url(jwk.x, jwk.y)
+      return jwk.kty === 'EC' && jwk.crv === 'P-256' && isCoordinate32(jwk.x) && isCoordinate32(jwk.y)
     case 'ES384':
-      return jwk.kty === 'EC' && jwk.crv === 'P-384' && isBase64url(jwk.x, jwk.y)
+      return (
+        jwk.kty === 'EC' &&
+        jwk.crv === 'P-384' &&
+        isBase64url(jwk.x, jwk.y) &&
+        isBetween(jwk.x, 64, 64) &&
+        isBetween(jwk.y, 64, 64)
+      )
     case 'RS256':
     case 'PS256':
       return jwk.kty === 'RSA' && isBase64url(jwk.n, jwk.e) && isBetween(jwk.n, 342, 1366) && isBetween(jwk.e, 1, 6)
     case 'EdDSA':
     case 'Ed25519':
-      return jwk.kty === 'OKP' && jwk.crv === 'Ed25519' && isBase64url(jwk.x)
+      return jwk.kty === 'OKP' && jwk.crv === 'Ed25519' && isCoordinate32(jwk.x)
   }
 }
 
@@ -102,6 +108,11 @@ function isEdwards(algorithm: string): boolean {
 
 function isBetween(text: string | undefined, shortest: number, longest: number): boolean {
   return text !== undefined && text.length >= shortest && text.length <= longest
+}
+
+/** RFC 7518, 6.2.1.2: 32 bytes, zeros in front included, and no bits left over in the last letter. */
+function isCoordinate32(value: unknown): boolean {
+  return typeof value === 'string' && /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/.test(value)
 }
 
 /** RFC 7518, 6: no padding, no other alphabet, no white space. Importers let them pass, and one key had many thumbprints. */

@@ -167,7 +167,9 @@ describe('the header of a proof [4.3.proof-type]', () => {
     ]) {
       expect(await reasonOf(await sign({}, { jwk: bad })), JSON.stringify(bad)).toBe(refused)
     }
-    expect(await reasonOf(await sign({}, { jwk: { ...jwk, x: 'AAAA' } }))).toBe('invalid_dpop_proof: key unusable')
+    expect(await reasonOf(await sign({}, { jwk: { ...jwk, x: 'AAAA' } }))).toBe(refused)
+    const offCurve = { ...jwk, x: 'A'.repeat(43) }
+    expect(await reasonOf(await sign({}, { jwk: offCurve }))).toBe('invalid_dpop_proof: key unusable')
   })
 
   it('has no critical extension', async () => {

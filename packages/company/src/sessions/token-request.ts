@@ -80,12 +80,13 @@ export async function readBinding(
     throw new PoppyError('invalid_target', { description: 'This resource is none of the Company’s.' })
   }
   if (!request.headers.has('dpop') && isMcp) return { binding: { type: 'Bearer', resource }, proof: null }
-  const proof = await checkTokenProof(request, settings)
+  // Before the proof is accepted: an accepted proof is always spent.
   if (isMcp) {
     throw new PoppyError('invalid_target', {
       description: 'MCP takes Bearer tokens: send this request without a DPoP proof.',
     })
   }
+  const proof = await checkTokenProof(request, settings)
   if ((proof.issuedAt - settings.proofSkew) * 1000 < scope.db.marksCompleteSince)
     throw replayed('made before replay marks are complete')
   const { thumbprint, id, passesUntil } = proof

@@ -52,9 +52,27 @@ export function connect(path: string, busyTimeout: number, onQuery?: (sql: strin
   const values = (parameters: readonly unknown[]) => parameters as SQLInputValue[]
   let group: Group | null = null
   let isInTransaction = false
+  /** Kysely's transaction has lost the one that it was a savepoint of: what it would still write belongs to nothing. */
+  let isLost = false
 
   function execute(sql: string): void {
     statementOf(sql).run([])
+  }
+
+  /** Runs a statement, and sees whether its failure took the whole transaction with it: a full disk does that. */
+  function attempt<T>(run: () => T): T {
+    if (isLost) throw new Error('The transaction was rolled back by an earlier failure. Nothing of it was kept.')
+    try {
+      return run()
+    } catch (error) {
+      if (group && !database.isTransaction) {
+        const dead = group
+        group = null
+        isLost = isInTransaction
+        dead.settled.reject(error)
+      }
+      throw error
+    }
   }
 
   function join(): Group {
@@ -80,8 +98,12 @@ export function connect(path: string, busyTimeout: number, onQuery?: (sql: strin
       execute('commit')
       settled.resolve()
     } catch (error) {
-      if (database.isTransaction) execute('rollback')
-      settled.reject(error)
+      // What can't be rolled back either is gone with the connection; who waits is told why the commit failed.
+      try {
+        if (database.isTransaction) execute('rollback')
+      } finally {
+        settled.reject(error)
+      }
     }
   }
 
@@ -89,22 +111,29 @@ export function connect(path: string, busyTimeout: number, onQuery?: (sql: strin
   const control: Readonly<Record<string, () => void>> = {
     begin() {
       join()
-      execute('savepoint kysely')
+      attempt(() => execute('savepoint kysely'))
       isInTransaction = true
     },
     commit() {
-      execute('release kysely')
+      attempt(() => execute('release kysely'))
       leave()
     },
     rollback() {
-      execute('rollback to kysely')
-      execute('release kysely')
-      leave()
+      if (!isInTransaction) return
+      try {
+        if (!isLost) {
+          attempt(() => execute('rollback to kysely'))
+          attempt(() => execute('release kysely'))
+        }
+      } finally {
+        leave()
+      }
     },
   }
 
   function leave(): void {
     isInTransaction = false
+    isLost = false
     if (group?.isDue) commit()
   }
 
@@ -140,9 +169,9 @@ export function connect(path: string, busyTimeout: number, onQuery?: (sql: strin
     }
     return {
       reader: statement.reader,
-      all: (parameters) => ready().all(parameters),
-      run: (parameters) => ready().run(parameters),
-      iterate: (parameters) => ready().iterate(parameters),
+      all: (parameters) => attempt(() => ready().all(parameters)),
+      run: (parameters) => attempt(() => ready().run(parameters)),
+      iterate: (parameters) => attempt(() => ready().iterate(parameters)),
     }
   }
 
@@ -151,12 +180,12 @@ export function connect(path: string, busyTimeout: number, onQuery?: (sql: strin
     exec: (sql) => database.exec(sql),
     all(sql, parameters) {
       onQuery?.(sql)
-      return statementOf(sql).all(parameters)
+      return attempt(() => statementOf(sql).all(parameters))
     },
     async write(sql, parameters) {
       const { settled } = join()
       onQuery?.(sql)
-      const rows = statementOf(sql).all(parameters)
+      const rows = attempt(() => statementOf(sql).all(parameters))
       await settled.promise
       return rows
     },
@@ -165,7 +194,10 @@ export function connect(path: string, busyTimeout: number, onQuery?: (sql: strin
     close() {
       if (!isInTransaction) commit()
       kept.clear()
+      const left = group
+      group = null
       if (database.isOpen) database.close()
+      left?.settled.reject(new Error('The store was closed before this was committed. Nothing of it was kept.'))
     },
   }
 }

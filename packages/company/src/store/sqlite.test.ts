@@ -106,6 +106,50 @@ describe('SQLite', () => {
     expect(await peekSession(scope, 'after')).toMatchObject({ id: 'after' })
   })
 
+  it('tells everybody the truth when the disk is full, and goes on when it no longer is', async () => {
+    const { open, path } = await freshFile()
+    const scope = { db: await open(), company }
+    const stored = () => {
+      const other = new DatabaseSync(path)
+      const rows = other.prepare('select id from poppy_sessions order by id').all()
+      other.close()
+      return rows.map(({ id }) => id)
+    }
+    const start = (id: string, size = 1) =>
+      scope.db.transaction(async () => {
+        await insertSession(scope, sessionRow({ id, user_id: 'u'.repeat(size) }))
+        return id
+      })
+    const { pages } = (
+      await sql<{ pages: number }>`select page_count as pages from pragma_page_count`.execute(scope.db.query)
+    ).rows[0] ?? { pages: 0 }
+    await sql.raw(`pragma max_page_count = ${pages + 2}`).execute(scope.db.query)
+    // One that swallows the failure and goes on writes to nothing.
+    const stubborn = scope.db.transaction(async () => {
+      await insertSession(scope, sessionRow({ id: 'huge', user_id: 'u'.repeat(200_000) })).catch(() => {})
+      await insertSession(scope, sessionRow({ id: 'stubborn' }))
+    })
+    const outcomes = await Promise.allSettled([
+      start('before'),
+      start('large', 200_000),
+      start('beside'),
+      stubborn,
+      start('behind'),
+      claimProof(scope, { thumbprint: 't', proofId: 'a', passesUntil: now }),
+    ])
+    expect(outcomes[1]).toMatchObject({ status: 'rejected', reason: { message: 'database or disk is full' } })
+    expect(outcomes[3]).toMatchObject({ status: 'rejected' })
+    // Kept is what was told to be kept, and nothing else.
+    const told = outcomes.flatMap((one) =>
+      one.status === 'fulfilled' && typeof one.value === 'string' ? [one.value] : [],
+    )
+    expect(stored()).toEqual([...told].sort())
+    await sql.raw('pragma max_page_count = 1000000').execute(scope.db.query)
+    expect(await start('after')).toBe('after')
+    expect(stored()).toEqual([...told, 'after'].sort())
+    await scope.db.close()
+  })
+
   it('has one connection for all Companies of a process, until the last one closes', async () => {
     const { open, path, store } = await freshFile()
     const seen: string[] = []
