@@ -1,4 +1,4 @@
-import { isLoopbackHost, resourceMetadataUrl } from '@poppyseed/protocol'
+import { isLoopbackHost } from '@poppyseed/protocol'
 import { type Accounts, createAccounts } from './accounts/connections.ts'
 import { createAdmission } from './agents/admission.ts'
 import { createAgentDirectory } from './agents/directory.ts'
@@ -8,7 +8,8 @@ import { deriveKeyring } from './crypto/keyring.ts'
 import { createNonces } from './crypto/nonce.ts'
 import { systemRandom } from './crypto/random.ts'
 import { createSealer } from './crypto/seal.ts'
-import { type Published, paths } from './discovery/documents.ts'
+import { createAddresses } from './discovery/addresses.ts'
+import type { Published } from './discovery/documents.ts'
 import { createLifecycle } from './lifecycle.ts'
 import { consoleLog } from './log.ts'
 import { createDocumentFetcher } from './net/fetch-document.ts'
@@ -81,9 +82,9 @@ export function createCompany(config: CompanyConfig): Company {
     )
   }
 
+  const addresses = createAddresses({ origin })
   const published: Published = {
-    origin,
-    issuer: origin,
+    addresses,
     name: config.organization.name,
     domain: config.organization.domain,
     description: config.organization.description ?? `What ${config.organization.name} offers to personal agents`,
@@ -104,7 +105,7 @@ export function createCompany(config: CompanyConfig): Company {
   })
   const lifecycle = createLifecycle({
     store: async () => config.store ?? (await defaultStore()),
-    company: published.issuer,
+    company: addresses.issuer,
     now,
     log,
     onClose: () => fetcher?.close(),
@@ -115,8 +116,6 @@ export function createCompany(config: CompanyConfig): Company {
       ? null
       : createNonces(deriveKeyring(checked.secrets, 'nonce'), checked.nonceLifetime, now)
   const limits = { idle: checked.lifetimes.sessionIdle }
-  const mcpUrl = origin + paths.mcp
-  const toolsResource = origin + paths.openapi
   const tokenSettings: TokenSettings = {
     tokens,
     importKey,
@@ -125,10 +124,10 @@ export function createCompany(config: CompanyConfig): Company {
     random,
     proofWindow,
     proofSkew,
-    company: published.issuer,
-    tokenEndpoint: origin + paths.token,
-    mcpResource: published.hasTools ? mcpUrl : null,
-    resources: published.hasTools ? [toolsResource] : [],
+    company: addresses.issuer,
+    tokenEndpoint: addresses.token,
+    mcpResource: published.hasTools ? addresses.mcp : null,
+    resources: published.hasTools ? [addresses.openapi] : [],
     limits,
     sessionLifetime: checked.lifetimes.session,
     tokenLifetime: checked.lifetimes.sessionToken,
@@ -142,8 +141,8 @@ export function createCompany(config: CompanyConfig): Company {
     now,
     proofWindow,
     proofSkew,
-    origin,
-    company: published.issuer,
+    askedFor: addresses.askedFor,
+    company: addresses.issuer,
     limits,
     admission,
   })
@@ -162,8 +161,8 @@ export function createCompany(config: CompanyConfig): Company {
       ? createMcpEndpoint({
           registry,
           serverInfo: { name: config.organization.domain, title: config.organization.name, version: '1' },
-          url: mcpUrl,
-          resourceMetadataUrl: resourceMetadataUrl(mcpUrl),
+          url: addresses.mcp,
+          resourceMetadataUrl: addresses.mcpMetadata,
           log,
         })
       : null,

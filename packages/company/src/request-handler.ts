@@ -2,7 +2,8 @@ import { handleRevocation } from './accounts/routes.ts'
 import type { AgentDirectory } from './agents/directory.ts'
 import type { Nonces } from './crypto/nonce.ts'
 import type { Sealer } from './crypto/seal.ts'
-import { discoveryOf, mcpMetadataOf, oauthMetadataOf, type Published, paths } from './discovery/documents.ts'
+import { publicPath } from './discovery/addresses.ts'
+import { discoveryOf, mcpMetadataOf, oauthMetadataOf, type Published } from './discovery/documents.ts'
 import { writeOpenApi } from './discovery/openapi.ts'
 import { serveDocument } from './discovery/routes.ts'
 import { readBody } from './http/body.ts'
@@ -83,19 +84,19 @@ export function createRequestHandler(parts: HandlerParts): RequestHandler {
 }
 
 function documentRoutes({ published, registry }: HandlerParts, fail: Route['fail']): Record<string, Route> {
+  const { addresses } = published
   const document = (value: unknown): Route => ({ methods: { GET: serveDocument(value) }, crossOrigin: true, fail })
   return {
-    [paths.poppy]: document(discoveryOf(published)),
-    [paths.oauthMetadata]: document(oauthMetadataOf(published)),
+    [addresses.poppyPath]: document(discoveryOf(published)),
+    [addresses.routeOf(addresses.oauthMetadata)]: document(oauthMetadataOf(published)),
     ...(published.hasTools
       ? {
-          [paths.mcpMetadata]: document(mcpMetadataOf(published)),
-          [paths.openapi]: document(
+          [addresses.routeOf(addresses.mcpMetadata)]: document(mcpMetadataOf(published)),
+          [addresses.routeOf(addresses.openapi)]: document(
             writeOpenApi({
               info: { title: published.name, version: '1', description: published.description },
-              origin: published.origin,
+              server: addresses.urlOf(''),
               tools: registry.tools,
-              basePath: paths.tools,
               scopeTexts: published.scopes,
             }),
           ),
@@ -118,40 +119,41 @@ function oauthRoutes(parts: HandlerParts, nonce: () => string | undefined): Reco
   const { published, directory, scope, log, random, now, tokenSettings } = parts
   const fail = (error: unknown) =>
     errorResponse(error, { scheme: 'DPoP', atTokenEndpoint: true, nonce: nonce() }, log, random)
-  const tokenUrl = published.origin + paths.token
-  const revokeUrl = published.origin + paths.revoke
+  const { token: tokenUrl, revoke: revokeUrl, issuer, routeOf } = published.addresses
   const token = {
     directory,
     grants: grantsOf({ direct: parts.signIn !== null }),
     settings: tokenSettings,
     scope,
-    audiences: [tokenUrl, published.issuer],
+    audiences: [tokenUrl, issuer],
   }
-  const revocation = { directory, scope, now, audiences: [revokeUrl, tokenUrl, published.issuer] }
+  const revocation = { directory, scope, now, audiences: [revokeUrl, tokenUrl, issuer] }
   return {
-    [paths.token]: {
+    [routeOf(tokenUrl)]: {
       methods: { POST: withNonce((request) => handleTokenRequest(request, token), nonce) },
       crossOrigin: true,
       fail,
     },
-    [paths.revoke]: { methods: { POST: (request) => handleRevocation(request, revocation) }, crossOrigin: true, fail },
+    [routeOf(revokeUrl)]: {
+      methods: { POST: (request) => handleRevocation(request, revocation) },
+      crossOrigin: true,
+      fail,
+    },
   }
 }
 
 function toolRoutes(parts: HandlerParts, fail: Route['fail'], nonce: () => string | undefined): Record<string, Route> {
   const { published, registry, authenticator, mcp, log, random } = parts
   if (!published.hasTools || mcp === null) return {}
-  const resource = published.origin + paths.openapi
-  const mcpUrl = published.origin + paths.mcp
-  const resourceMetadata = published.origin + paths.mcpMetadata
+  const { openapi: resource, mcp: mcpUrl, mcpMetadata: resourceMetadata, tools, routeOf } = published.addresses
   const call: Handler = async (request, name) => {
     const principal = await authenticator.withProof(request, { resources: [resource] })
     return callToolOverHttp(registry, name, request, principal, await readBody(request, toolBodyLimit))
   }
   const callMcp: Handler = async (request) => mcp.fetch(request, await authenticator.withBearer(request, mcpUrl))
   return {
-    [`${paths.tools}/*`]: { methods: { POST: withNonce(call, nonce) }, crossOrigin: true, fail },
-    [paths.mcp]: {
+    [`${routeOf(tools)}/*`]: { methods: { POST: withNonce(call, nonce) }, crossOrigin: true, fail },
+    [routeOf(mcpUrl)]: {
       methods: { POST: callMcp, GET: callMcp, DELETE: callMcp },
       crossOrigin: true,
       fail: (error) => errorResponse(error, { scheme: 'Bearer', resourceMetadata }, log, random),
@@ -161,13 +163,14 @@ function toolRoutes(parts: HandlerParts, fail: Route['fail'], nonce: () => strin
 
 function signInRoutes(parts: HandlerParts): Record<string, Route> {
   const { published, signIn } = parts
+  const { addresses } = published
   if (signIn === null || published.direct === undefined) return {}
   const settings: SignInSettings = {
     ...signIn,
-    issuer: published.issuer,
-    origin: published.origin,
+    issuer: addresses.issuer,
+    origin: addresses.origin,
     organization: published.name,
-    path: paths.authorize,
+    path: publicPath(addresses.authorize),
     directory: parts.directory,
     scope: parts.scope,
     forms: parts.forms,
@@ -179,7 +182,7 @@ function signInRoutes(parts: HandlerParts): Record<string, Route> {
     accountTokenLifetime: parts.accountTokenLifetime,
   }
   return {
-    [paths.authorize]: {
+    [addresses.routeOf(addresses.authorize)]: {
       methods: {
         GET: (request) => showAuthorization(request, settings),
         POST: (request) => decideAuthorization(request, settings),

@@ -6,26 +6,13 @@ import {
   type ResourceMetadata,
   signatureAlgorithms,
 } from '@poppyseed/protocol'
+import type { Addresses } from './addresses.ts'
 
-/** Section 3: what a Company publishes of itself. Every URL comes from the configured origin. */
-
-/** Paths under the origin, all of the library's own. */
-export const paths = {
-  poppy: '/.well-known/poppy.json',
-  oauthMetadata: '/.well-known/oauth-authorization-server',
-  mcpMetadata: '/.well-known/oauth-protected-resource/poppy/mcp',
-  token: '/poppy/token',
-  revoke: '/poppy/revoke',
-  authorize: '/poppy/authorize',
-  mcp: '/poppy/mcp',
-  openapi: '/poppy/openapi.json',
-  tools: '/poppy/tools',
-} as const
+/** Section 3: what a Company publishes of itself. */
 
 /** What a Company says of itself in its documents (3). */
 export interface Published {
-  readonly origin: string
-  readonly issuer: string
+  readonly addresses: Addresses
   readonly name: string
   readonly domain: string
   readonly scopes: Readonly<Record<string, string>>
@@ -36,11 +23,11 @@ export interface Published {
 
 /** `poppy.json` (3.1). What isn't there is not advertised. */
 export function discoveryOf(published: Published): unknown {
-  const { origin, scopes } = published
+  const { addresses, scopes } = published
   const discovery: Discovery = {
     protocolVersion: currentCodec.version,
     organization: { name: published.name, domain: published.domain },
-    issuer: published.issuer,
+    issuer: addresses.issuer,
     signIn: { direct: published.direct, device: undefined, mediated: undefined },
     // 4.4: the protocol's own two need no description, and where nobody can sign in there is nothing to grant
     customScopes:
@@ -50,8 +37,8 @@ export function discoveryOf(published: Published): unknown {
     conversations: [],
     apis: published.hasTools
       ? [
-          { type: 'openapi', url: origin + paths.openapi, description: published.description },
-          { type: 'mcp', url: origin + paths.mcp, description: published.description },
+          { type: 'openapi', url: addresses.openapi, description: published.description },
+          { type: 'mcp', url: addresses.mcp, description: published.description },
         ]
       : [],
     browserSessionEndpoint: undefined,
@@ -62,15 +49,15 @@ export function discoveryOf(published: Published): unknown {
 
 /** OAuth Authorization Server Metadata (3.2, RFC 8414). */
 export function oauthMetadataOf(published: Published): OAuthMetadata {
-  const { origin, direct } = published
+  const { addresses, direct } = published
   return {
-    issuer: published.issuer,
-    token_endpoint: origin + paths.token,
-    revocation_endpoint: origin + paths.revoke,
+    issuer: addresses.issuer,
+    token_endpoint: addresses.token,
+    revocation_endpoint: addresses.revoke,
     ...(direct === undefined
       ? {}
       : {
-          authorization_endpoint: origin + paths.authorize,
+          authorization_endpoint: addresses.authorize,
           response_types_supported: ['code'],
           response_modes_supported: ['query'],
           code_challenge_methods_supported: ['S256'],
@@ -94,8 +81,8 @@ export function oauthMetadataOf(published: Published): OAuthMetadata {
 /** Protected resource metadata of the MCP server (6, RFC 9728). */
 export function mcpMetadataOf(published: Published): ResourceMetadata {
   return {
-    resource: published.origin + paths.mcp,
-    authorization_servers: [published.issuer],
+    resource: published.addresses.mcp,
+    authorization_servers: [published.addresses.issuer],
     ...(published.direct === undefined ? {} : { scopes_supported: [...published.direct] }),
     bearer_methods_supported: ['header'],
     resource_name: published.name,

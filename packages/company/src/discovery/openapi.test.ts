@@ -36,7 +36,7 @@ const tools = [
 
 const document = writeOpenApi({
   info: { title: 'Hotel Miramar', version: '1.0.0' },
-  origin: 'https://miramar.example',
+  server: 'https://miramar.example',
   tools,
   scopeTexts: { 'poppy:write': 'Change your bookings', loyalty: 'See your points' },
 })

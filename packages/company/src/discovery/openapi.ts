@@ -7,13 +7,11 @@ import type { Tool } from '../tools/tool.ts'
 /** What {@link writeOpenApi} needs. */
 export interface OpenApiOptions {
   readonly info: { readonly title: string; readonly version: string; readonly description?: string }
-  /** The Company's origin, such as `https://miramar.example`. */
-  readonly origin: string
+  /** What a tool's path stands behind: the Company's origin and public path prefix, such as `https://miramar.example`. */
+  readonly server: string
   readonly tools: readonly Tool[]
   /** What each scope means, in the company's words. */
   readonly scopeTexts: Readonly<Record<string, string>>
-  /** The path before a tool's name; `/poppy/tools` when left out. */
-  readonly basePath?: string
 }
 
 /** An OpenAPI 3.1 document, ready for JSON. */
@@ -21,13 +19,13 @@ export type OpenApiDocument = Readonly<Record<string, unknown>>
 
 /** Writes the document: one `POST` for each tool, its schemas, its errors, and the scopes that it needs (6). */
 export function writeOpenApi(options: OpenApiOptions): OpenApiDocument {
-  const { info, origin, tools, scopeTexts, basePath = '/poppy/tools' } = options
+  const { info, server, tools, scopeTexts } = options
   const schemas: Record<string, JsonSchema> = { Error: errorSchema }
-  const paths = tools.map((tool) => [`${basePath}/${tool.name}`, { post: writeOperation(tool, scopeTexts, schemas) }])
+  const paths = tools.map((tool) => [`/poppy/tools/${tool.name}`, { post: writeOperation(tool, scopeTexts, schemas) }])
   return {
     openapi: '3.1.0',
     info,
-    servers: [{ url: origin }],
+    servers: [{ url: server }],
     paths: Object.fromEntries(paths),
     components: { schemas, responses: errorResponses, securitySchemes: { DPoP: securityScheme } },
   }

@@ -21,7 +21,8 @@ export interface AuthenticatorSettings {
   /** Seconds: how old a proof may be, and how far ahead of our clock. */
   readonly proofWindow: number
   readonly proofSkew: number
-  readonly origin: string
+  /** The URL that the caller of a request asked for, as `htu` has it. */
+  readonly askedFor: (request: Request) => string
   readonly company: string
   readonly limits: SessionLimits
   readonly admission: Admission
@@ -80,11 +81,9 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
       if (token.resource !== undefined && !resources.includes(token.resource)) {
         throw refuse('issued for another service')
       }
-      const url = new URL(request.url)
       const proof = await checkProof(request.headers.get('dpop'), {
         method: request.method,
-        // K04: what the request's own host says depends on proxies; the configured origin does not
-        url: settings.origin + url.pathname,
+        url: settings.askedFor(request),
         now: now() / 1000,
         window: settings.proofWindow,
         skew: settings.proofSkew,
