@@ -17,7 +17,7 @@ describe('the addresses of a Company', () => {
     expect(addresses.askedFor(inner('/orders?page=2'))).toBe(`${origin}/orders`)
   })
 
-  it('have the prefix in each, the well-known documents behind the root of the host [K05]', () => {
+  it('have the prefix in each, the well-known documents behind the root of the host', () => {
     const addresses = createAddresses({ origin, basePath: '/svc2' })
     expect(addresses).toMatchObject({
       issuer: `${origin}/svc2`,
@@ -33,7 +33,7 @@ describe('the addresses of a Company', () => {
     expect(addresses.askedFor(inner('/svc2/orders'))).toBe(`${origin}/svc2/orders`)
   })
 
-  it('are the same behind a proxy that takes the prefix away; only the routes are shorter [K05]', () => {
+  it('are the same behind a proxy that takes the prefix away; only the routes are shorter', () => {
     const addresses = createAddresses({ origin, basePath: '/svc2', stripsBasePath: true })
     expect(addresses.token).toBe(`${origin}/svc2/poppy/token`)
     expect(addresses.routeOf(addresses.token)).toBe('/poppy/token')
