@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: product, peer and floor, each on one core, the client on another; five interleaved rounds, medians.
  * Fails when a ratio is below what we require, unless called with `--report`. `--profile=DIR` keeps a CPU profile of each
- * server; `--only=floor,product` leaves the others out, `--scenario=call` or `--scenario=start` the other one.
+ * server; `--only=floor,product` leaves the others out, `--scenario=call`, `start` or `import` the other ones.
  */
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
@@ -12,6 +12,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { load, prepareCalls, prepareStarts } from './client.ts'
+import { measureImports } from './import.ts'
 import { makeParties, type Parties, type Ready, writeParties } from './parties.ts'
 import { type Contender, contenders, type Outcome, report, type Sample } from './report.ts'
 
@@ -98,6 +99,14 @@ async function measure(servers: readonly Running[], parties: Parties): Promise<r
     }
   }
   return outcomes
+}
+
+// Alone on the machine, before any server is started.
+if ((options.scenario ?? 'import') === 'import') {
+  const { text, good } = measureImports()
+  console.log(`${text}\n`)
+  if (!good && !options.report) process.exitCode = 1
+  if (options.scenario === 'import') process.exit()
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'poppyseed-bench-'))

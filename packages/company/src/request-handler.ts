@@ -10,11 +10,10 @@ import { readBody } from './http/body.ts'
 import { allowAnyOrigin, preflight } from './http/cors.ts'
 import { errorResponse, json } from './http/respond.ts'
 import { allowOf, createRouter, type Handler, handlerOf, type Route } from './http/router.ts'
-import { messagePage } from './pages/layout.tsx'
 import type { Authenticator } from './sessions/authenticate.ts'
 import { grantsOf, handleTokenRequest } from './sessions/routes.ts'
 import type { TokenSettings } from './sessions/token-request.ts'
-import { decideAuthorization, type SignInSettings, showAuthorization } from './sign-in/routes.ts'
+import type { SignInSettings } from './sign-in/routes.ts'
 import type { Logger, Scope } from './store/database.ts'
 import type { McpEndpoint } from './tools/mcp.ts'
 import type { ToolRegistry } from './tools/registry.ts'
@@ -76,7 +75,7 @@ export function createRequestHandler(parts: HandlerParts): RequestHandler {
       try {
         response = await handlerOf(route, request.method)(request, rest)
       } catch (error) {
-        response = route.fail(error)
+        response = await route.fail(error)
       }
       return route.crossOrigin ? allowAnyOrigin(response) : response
     },
@@ -161,6 +160,9 @@ function toolRoutes(parts: HandlerParts, fail: Route['fail'], nonce: () => strin
   }
 }
 
+/** What people see is loaded with the first of them: an import of the library shouldn't wait for it. */
+const pages = async () => ({ ...(await import('./sign-in/routes.ts')), ...(await import('./pages/layout.tsx')) })
+
 function signInRoutes(parts: HandlerParts): Record<string, Route> {
   const { published, signIn } = parts
   const { addresses } = published
@@ -184,12 +186,13 @@ function signInRoutes(parts: HandlerParts): Record<string, Route> {
   return {
     [addresses.routeOf(addresses.authorize)]: {
       methods: {
-        GET: (request) => showAuthorization(request, settings),
-        POST: (request) => decideAuthorization(request, settings),
+        GET: async (request) => (await pages()).showAuthorization(request, settings),
+        POST: async (request) => (await pages()).decideAuthorization(request, settings),
       },
       crossOrigin: false,
       // A person reads this: the same boundary, in words.
-      fail(error) {
+      async fail(error) {
+        const { messagePage } = await pages()
         const answer = errorResponse(error, { scheme: 'DPoP' }, parts.log, parts.random)
         const shown = messagePage({
           status: answer.status,

@@ -1,4 +1,5 @@
-import { type CryptoKey, SignJWT } from 'jose'
+import type { CryptoKey } from 'jose'
+import { SignJWT } from 'jose/jwt/sign'
 import { PoppyError } from './errors.ts'
 import { hasValidSignature, type PublicKey, readJwt, readText, readTime, type UnverifiedJwt } from './jwt.ts'
 

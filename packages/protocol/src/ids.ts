@@ -1,4 +1,4 @@
-import { base64url as joseBase64url } from 'jose'
+import { encode } from 'jose/base64url'
 
 /** Identifiers on the wire (7.2): 1 to 256 characters of the URL-safe base64 alphabet, with a short prefix. */
 
@@ -22,5 +22,5 @@ export function makeId(prefix: IdPrefix, random: (length: number) => Uint8Array)
 
 /** Bytes as base64url without padding (RFC 4648, section 5). */
 export function base64url(bytes: Uint8Array): string {
-  return joseBase64url.encode(bytes)
+  return encode(bytes)
 }

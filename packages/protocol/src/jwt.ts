@@ -1,4 +1,8 @@
-import { base64url, type CryptoKey, calculateJwkThumbprint, compactVerify, importJWK, type JWK } from 'jose'
+import type { CryptoKey, JWK } from 'jose'
+import * as base64url from 'jose/base64url'
+import { calculateJwkThumbprint } from 'jose/jwk/thumbprint'
+import { compactVerify } from 'jose/jws/compact/verify'
+import { importJWK } from 'jose/key/import'
 import { isJsonObject, parseStrictJson } from './strict-json.ts'
 
 /**

@@ -1,4 +1,5 @@
-import { type CryptoKey, type JWK, SignJWT } from 'jose'
+import type { CryptoKey, JWK } from 'jose'
+import { SignJWT } from 'jose/jwt/sign'
 import { PoppyError } from './errors.ts'
 import { hasValidSignature, isPublicKeyFor, type KeyImporter, readJwt, readText, readTime } from './jwt.ts'
 import { isJsonObject } from './strict-json.ts'

@@ -11,7 +11,7 @@ export interface Route {
   /** Whether pages of other origins may call it: endpoints with tokens, never those with cookies. */
   readonly crossOrigin: boolean
   /** How an error is told here. */
-  readonly fail: (error: unknown) => Response
+  readonly fail: (error: unknown) => Response | Promise<Response>
 }
 
 /** Finds the route of a path. */

@@ -1,6 +1,6 @@
 import { isIP, type LookupFunction } from 'node:net'
 import { isLoopbackHost } from '@poppyseed/protocol'
-import { buildConnector } from 'undici'
+import type { buildConnector } from 'undici'
 import { isLoopbackAddress } from './addresses.ts'
 import { FetchRefused } from './fetch-refused.ts'
 import type { Lookup } from './resolve.ts'
@@ -8,6 +8,8 @@ import type { Lookup } from './resolve.ts'
 /** Dials strangers' hosts: what is checked is what is dialled, so no later DNS answer can lead elsewhere. */
 
 interface ConnectorOptions {
+  /** undici's own, handed in because it is loaded late. */
+  readonly buildConnector: typeof buildConnector
   readonly allowLoopback: boolean
   readonly ca: string | readonly string[] | undefined
   readonly lookup: Lookup
@@ -52,7 +54,7 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
     )
   }
 
-  const dial = buildConnector({
+  const dial = options.buildConnector({
     lookup,
     timeout,
     allowH2: false,

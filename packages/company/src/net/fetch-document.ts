@@ -1,5 +1,5 @@
 import { isLoopbackHost, parseStrictJson } from '@poppyseed/protocol'
-import { Client, type Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import { isPublicAddress } from './addresses.ts'
 import { guardedConnector } from './connector.ts'
 import { FetchRefused } from './fetch-refused.ts'
@@ -53,12 +53,17 @@ export function createDocumentFetcher(options: DocumentFetcherOptions = {}): Doc
   async function fetchDocument(address: string): Promise<FetchedDocument> {
     if (isClosed) throw new FetchRefused('closed')
     const url = readUrl(address, allowLoopback)
+    // Loaded with the first document: it is the heaviest part of the library, and its loading is nobody's slowness.
+    const { buildConnector, Client } = await import('undici')
+    // Closed while it was loading: `close` found nothing to break off.
+    if (isClosed) throw new FetchRefused('closed')
     const ending = new AbortController()
     const { signal } = ending
     // One clock for everything: a host that sends a byte now and then never looks idle.
     const timer = setTimeout(() => ending.abort(new FetchRefused('timeout')), timeout)
     running.add(ending)
     const connect = guardedConnector({
+      buildConnector,
       allowLoopback,
       ca: options.ca,
       lookup: options.lookup ?? createDnsLookup(),

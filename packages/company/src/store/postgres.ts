@@ -1,12 +1,7 @@
-import { Kysely, PostgresDialect, sql } from 'kysely'
 import type { Pool } from 'pg'
-import { bindDatabase } from './bound-database.ts'
-import type { Database, Logger, Store, StoreContext } from './database.ts'
-import { latestSchema, migrate, refuseNewer, schemaVersion } from './migrations.ts'
-import { type OwnPool, wrapPool } from './postgres-pool.ts'
-import type { Tables } from './tables.ts'
+import type { Store } from './database.ts'
 
-/** PostgreSQL, through `pg`: where several instances serve one Company. Commits are durable, replay marks too. */
+/** `poppyseed/postgres`: the query builder is loaded when the store opens, so that importing this costs nothing. */
 
 /** Settings of {@link postgres}. */
 export interface PostgresOptions {
@@ -29,78 +24,11 @@ export interface PostgresOptions {
  * createCompany({ store: postgres({ pool }), … })
  */
 export function postgres(source: string | { readonly pool: Pool }, options: PostgresOptions = {}): Store {
-  return { name: 'postgres', open: (context) => open(source, options, context) }
-}
-
-async function open(
-  source: string | { readonly pool: Pool },
-  { namedStatements = true, connections = 10 }: PostgresOptions,
-  { log, onQuery }: StoreContext,
-): Promise<Database> {
-  const pool: OwnPool =
-    typeof source === 'string' ? { pool: await connect(source, connections), ours: true } : { ...source, ours: false }
-  const wrapped = wrapPool(pool, { namedStatements, log, ...(onQuery ? { onQuery } : {}) })
-  const root = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: wrapped }) })
-  const close = async () => {
-    await root.destroy()
-    // Kysely ends a pool only once it has used it.
-    await wrapped.end()
+  return {
+    name: 'postgres',
+    async open(context) {
+      const { openPostgres } = await import('./postgres-database.ts')
+      return openPostgres(source, options, context)
+    },
   }
-  try {
-    await bringUpToDate(root)
-    await warnOfLooseCommits(root, log)
-  } catch (error) {
-    await close()
-    throw error
-  }
-  return bindDatabase({ name: 'postgres', root, marksCompleteSince: 0, close })
-}
-
-async function connect(connectionString: string, max: number): Promise<Pool> {
-  const { default: pg } = await import('pg')
-  // A database that doesn't answer has to become an error, not a request that hangs.
-  return new pg.Pool({
-    connectionString,
-    max,
-    keepAlive: true,
-    connectionTimeoutMillis: 10_000,
-    application_name: 'poppyseed',
-  })
-}
-
-/** Any number will do, as long as it is ours: it names the lock that instances which start together wait for. */
-const migrationLock = 7_679_767_984_121
-
-async function bringUpToDate(root: Kysely<Tables>): Promise<void> {
-  // Looked at first: a role that may not change the schema can then run what another one has migrated.
-  if (await hasSchemaTable(root)) {
-    const version = await schemaVersion(root)
-    refuseNewer(version)
-    if (version === latestSchema) return
-  }
-  await root.transaction().execute(async (transaction) => {
-    await sql`select pg_advisory_xact_lock(${sql.lit(migrationLock)})`.execute(transaction)
-    await migrate(transaction, 'postgres', !(await hasSchemaTable(transaction)))
-  })
-}
-
-/** What was used once has to be on the disk before it is answered for: a server that crashes must not forget it. */
-async function warnOfLooseCommits(root: Kysely<Tables>, log: Logger): Promise<void> {
-  const { rows } = await sql<{ loose: boolean }>`select current_setting('synchronous_commit') = 'off' as loose`.execute(
-    root,
-  )
-  if (!rows[0]?.loose) return
-  log.warn(
-    {},
-    'PostgreSQL has synchronous_commit=off: after a crash, codes and proofs that were used could be used again.',
-  )
-}
-
-async function hasSchemaTable(query: Kysely<Tables>): Promise<boolean> {
-  // Read from the catalogue: `to_regclass` answers from a cache that, inside a transaction, doesn't hear of a table that
-  // another instance made while this one waited for the lock.
-  const { rows } = await sql<{ there: boolean }>`select exists (
-    select from pg_catalog.pg_class where relname = 'poppy_schema' and pg_catalog.pg_table_is_visible(oid)
-  ) as there`.execute(query)
-  return rows[0]?.there === true
 }

@@ -1,4 +1,4 @@
-import { Ajv, addFormats } from '@modelcontextprotocol/server/validators/ajv'
+import { createRequire } from 'node:module'
 import { z } from 'zod'
 import { ConfigurationError } from '../configuration-error.ts'
 import { cleanIssue, type Issue } from './issue.ts'
@@ -149,7 +149,13 @@ function compileRaw(schema: JsonSchema, where: string): CompiledSchema {
   }
 }
 
+type Validators = typeof import('@modelcontextprotocol/server/validators/ajv')
+
 function makeAjv() {
+  // Loaded with the first raw JSON Schema, and by `require`, because a tool is checked at once where it is written.
+  const { Ajv, addFormats } = createRequire(import.meta.url)(
+    '@modelcontextprotocol/server/validators/ajv',
+  ) as Validators
   // strictSchema finds misspelt keywords; the other strict checks refuse schemas that are merely unusual.
   const ajv = new Ajv({
     allErrors: true,

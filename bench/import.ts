@@ -1,0 +1,58 @@
+/** How long an import of the library takes, beside one of what it stands on. Each in a process of its own. */
+
+import { execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const times = 10
+/** What the library may take, as a multiple of importing hono, zod and jose. */
+const most = 1.5
+
+const imports = {
+  'hono, zod and jose': ['hono', 'zod', 'jose'],
+  poppyseed: ['poppyseed'],
+  'poppyseed, /sqlite and /node': ['poppyseed', 'poppyseed/sqlite', 'poppyseed/node'],
+} as const
+type Title = keyof typeof imports
+
+/** Milliseconds from the first import to the last, without the start of Node. */
+function timeOf(names: readonly string[]): number {
+  const program = `const from = performance.now()
+${names.map((name) => `await import('${name}')`).join('\n')}
+console.log(performance.now() - from)`
+  return Number(
+    execFileSync(process.execPath, ['--input-type=module', '-e', program], {
+      cwd: fileURLToPath(new URL('..', import.meta.url)),
+      encoding: 'utf8',
+    }),
+  )
+}
+
+function median(figures: readonly number[]): number {
+  const sorted = [...figures].sort((one, other) => one - other)
+  const middle = sorted.length / 2
+  return ((sorted[Math.ceil(middle) - 1] ?? Number.NaN) + (sorted[Math.floor(middle)] ?? Number.NaN)) / 2
+}
+
+/** Measures in turns, so that a machine that is busy for a while is busy for all of them. */
+export function measureImports(): { readonly text: string; readonly good: boolean } {
+  const titles = Object.keys(imports) as Title[]
+  const figures: Record<Title, number[]> = {
+    'hono, zod and jose': [],
+    poppyseed: [],
+    'poppyseed, /sqlite and /node': [],
+  }
+  // The first round reads the files from the disk.
+  for (let round = -1; round < times; round++) {
+    for (const title of titles) {
+      const time = timeOf(imports[title])
+      if (round >= 0) figures[title].push(time)
+    }
+  }
+  const lines = titles.map((title) => `import ${title}: ${median(figures[title]).toFixed(0)} ms`)
+  const ratio = median(figures.poppyseed) / median(figures['hono, zod and jose'])
+  const good = ratio <= most
+  lines.push(
+    `import: product/hono, zod and jose ${ratio.toFixed(2)}, at most ${most.toFixed(1)}: ${good ? 'met' : 'MISSED'}`,
+  )
+  return { text: [`medians of ${times} processes each`, ...lines].join('\n'), good }
+}
