@@ -3,7 +3,10 @@ import { SignJWT } from 'jose/jwt/sign'
 import { PoppyError } from './errors.ts'
 import { hasValidSignature, type PublicKey, readJwt, readText, readTime, type UnverifiedJwt } from './jwt.ts'
 
-/** Client assertions (4.1, RFC 7523) and Session assertions (4.2). Pure: time and keys are handed in. */
+/**
+ * Client assertions (4.1, RFC 7523), Session assertions (4.2) and browser assertions (5). Pure: time and keys are
+ * handed in.
+ */
 
 /** The value of `client_assertion_type` (4.1, RFC 7523). */
 export const clientAssertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
@@ -84,6 +87,57 @@ export async function checkSessionAssertion(
   return { userId, ...(await check(jwt, expected, refuse)) }
 }
 
+/** `typ` of a browser assertion (5). */
+export const browserAssertionType = 'poppy-browser+jwt'
+
+/** Seconds that a browser assertion may live at most (5). */
+export const browserAssertionLifetime = 60
+
+/** What a browser assertion says, once it passed (5). */
+export interface CheckedBrowserAssertion extends CheckedAssertion {
+  readonly clientId: string
+  readonly userId: string
+  readonly sessionId: string
+  /** As it was sent: whether it is an address of the Company's is for the Company to say. */
+  readonly returnTo: string
+}
+
+/**
+ * Checks a browser assertion (5). Who signed it is what its `iss` says, so the keys are looked for by that name.
+ * @throws PoppyError `invalid_request`; whatever `findClient` throws for a client that isn't accepted
+ */
+export async function checkBrowserAssertion(
+  assertion: string,
+  expected: Pick<AssertionExpectation, 'now' | 'skew'> & {
+    /** The Company's `web.browser_session_endpoint`, one exact string. */
+    readonly endpoint: string
+    readonly findClient: (clientId: string) => Promise<{ readonly findKeys: KeyFinder }>
+  },
+): Promise<CheckedBrowserAssertion> {
+  const refuse = (reason: string) =>
+    new PoppyError('invalid_request', { description: 'The browser assertion was not accepted.', reason })
+  const jwt = readJwt(assertion)
+  if (typeof jwt === 'string') throw refuse(jwt)
+  // 5: a Session assertion isn't accepted here
+  if (jwt.type !== browserAssertionType) throw refuse('wrong typ')
+  const { payload } = jwt
+  if (payload.aud !== expected.endpoint) throw refuse('aud is not the endpoint')
+  const clientId = readText(payload, 'iss', 2048)
+  if (clientId === undefined) throw refuse('iss missing')
+  const userId = readText(payload, 'sub', 255)
+  if (userId === undefined) throw refuse('sub missing')
+  const sessionId = readText(payload, 'session_id', 255)
+  if (sessionId === undefined) throw refuse('session_id missing')
+  const returnTo = readText(payload, 'return_to', 2048)
+  if (returnTo === undefined) throw refuse('return_to missing')
+  if (readTime(payload, 'iat') === undefined) throw refuse('iat missing')
+  if (readTime(payload, 'exp') === undefined) throw refuse('exp missing')
+  const { findKeys } = await expected.findClient(clientId)
+  const { now, skew } = expected
+  const passed = await check(jwt, { clientId, now, skew, maxLifetime: browserAssertionLifetime, findKeys }, refuse)
+  return { clientId, userId, sessionId, returnTo, ...passed }
+}
+
 async function check(
   jwt: UnverifiedJwt,
   expected: AssertionExpectation,
@@ -141,9 +195,35 @@ export function makeSessionAssertion(
   return sign(key, { iss: claims.clientId, sub: claims.userId, aud: claims.tokenEndpoint, jti: claims.id }, claims.now)
 }
 
-function sign(key: SigningKey, payload: Record<string, unknown>, now: number): Promise<string> {
+/** Makes a browser assertion (5) that lives for one minute. It goes into the body of a form POST, never into a URL. */
+export function makeBrowserAssertion(
+  key: SigningKey,
+  claims: {
+    readonly clientId: string
+    readonly userId: string
+    /** The Company's `web.browser_session_endpoint`. */
+    readonly endpoint: string
+    readonly sessionId: string
+    /** The page to open: HTTPS on `organization.domain` or a subdomain of it. */
+    readonly returnTo: string
+    readonly now: number
+    readonly id: string
+  },
+): Promise<string> {
+  const payload = {
+    iss: claims.clientId,
+    sub: claims.userId,
+    aud: claims.endpoint,
+    session_id: claims.sessionId,
+    return_to: claims.returnTo,
+    jti: claims.id,
+  }
+  return sign(key, payload, claims.now, browserAssertionType)
+}
+
+function sign(key: SigningKey, payload: Record<string, unknown>, now: number, type = 'JWT'): Promise<string> {
   const issued = Math.floor(now)
   return new SignJWT({ ...payload, iat: issued, exp: issued + 60 })
-    .setProtectedHeader({ alg: key.algorithm, kid: key.keyId, typ: 'JWT' })
+    .setProtectedHeader({ alg: key.algorithm, kid: key.keyId, typ: type })
     .sign(key.privateKey)
 }

@@ -60,6 +60,24 @@ export function principalOf(
 }
 
 /**
+ * The Principal of a Session as it stands now, whatever token is about: for the browser that follows it (5). Whether it
+ * is active is for the caller to check.
+ */
+export function principalNow(company: string, session: SessionState, now: number): Principal {
+  const grant = currentGrant(session, now)
+  return Object.freeze({
+    company,
+    clientId: session.clientId,
+    userId: session.userId,
+    sessionId: session.id,
+    account: grant === null ? null : session.account,
+    scopes: Object.freeze(grant === null ? [] : [...grant.scopes]),
+    resource: null,
+    grantId: grant?.id ?? null,
+  })
+}
+
+/**
  * Checks that a Principal has every scope that a request needs (6).
  * @throws PoppyError `sign_in_required` when signed out, `insufficient_scope` naming all that is needed
  */

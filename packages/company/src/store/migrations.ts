@@ -107,6 +107,19 @@ const migrations: readonly Migration[] = [
       await createIndex('poppy_proofs', ['company', 'expires_at'])
     },
   },
+  {
+    title: 'Browsers that joined a Session',
+    async run({ createTable, createIndex }) {
+      await createTable('poppy_browsers', ['company', 'cookie_hash'], {
+        company: 'text',
+        cookie_hash: 'text',
+        session_id: 'text',
+        created_at: 'time',
+        expires_at: 'time',
+      })
+      await createIndex('poppy_browsers', ['company', 'expires_at'])
+    },
+  },
 ]
 
 /** The schema that this release of the library works with. */

@@ -8,6 +8,7 @@ export interface Tables {
   poppy_codes: CodesTable
   poppy_used_ids: UsedIdsTable
   poppy_proofs: ProofsTable
+  poppy_browsers: BrowsersTable
   poppy_schema: SchemaTable
 }
 
@@ -70,7 +71,7 @@ export interface CodesTable {
 /** Assertions and form tokens that were used (4.1, 4.2): durable before anything is given for them. */
 export interface UsedIdsTable {
   company: string
-  kind: 'client_assertion' | 'session_assertion' | 'form'
+  kind: 'client_assertion' | 'session_assertion' | 'browser_assertion' | 'form'
   /** The `client_id`, or the person's account for forms. */
   owner: string
   id_hash: string
@@ -84,5 +85,14 @@ export interface UsedIdsTable {
 export interface ProofsTable {
   company: string
   mark: string
+  expires_at: number
+}
+
+/** Browsers of Personal Agents that joined a Session (5): what they may do follows the Session, so nothing of it is here. */
+export interface BrowsersTable {
+  company: string
+  cookie_hash: string
+  session_id: string
+  created_at: number
   expires_at: number
 }

@@ -1,0 +1,97 @@
+import { checkBrowserAssertion, PoppyError } from '@poppyseed/protocol'
+import type { AgentDirectory } from '../agents/directory.ts'
+import { sha256 } from '../crypto/hash.ts'
+import { base64urlOf } from '../crypto/random.ts'
+import { readForm } from '../http/body.ts'
+import { messagePage } from '../pages/layout.tsx'
+import { assertionSkew } from '../sessions/client-authentication.ts'
+import { isActive, type SessionLimits } from '../sessions/rights.ts'
+import { claimIds, peekSession } from '../sessions/store.ts'
+import type { Scope } from '../store/database.ts'
+import { type CookieSettings, readCookie, writeCookie } from './cookie.ts'
+import { type OwnPages, readReturnTo } from './return-to.ts'
+import { deleteBrowser, insertBrowser } from './store.ts'
+
+/** Section 5: where the browser of a Personal Agent joins its Session. */
+
+/** What the endpoint needs. */
+export interface BrowserEndpoint {
+  /** Its own URL, as `poppy.json` gives it. */
+  readonly endpoint: string
+  readonly cookie: CookieSettings
+  readonly pages: OwnPages
+  readonly directory: AgentDirectory
+  readonly scope: () => Promise<Scope>
+  readonly limits: SessionLimits
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  readonly random: (length: number) => Uint8Array
+}
+
+function refuse(reason: string): PoppyError {
+  return new PoppyError('invalid_request', { description: 'The browser assertion was not accepted.', reason })
+}
+
+/**
+ * Checks a browser assertion, sets the cookie and sends the browser on.
+ * @throws PoppyError for {@link refusedPage}, and nothing is set
+ */
+export async function joinBrowser(request: Request, endpoint: BrowserEndpoint): Promise<Response> {
+  // 5: in the body, never in the URL
+  if (request.url.includes('?')) throw refuse('parameters in the URL')
+  const assertion = (await readForm(request, 16_384)).get('assertion')
+  if (assertion === undefined) throw refuse('no assertion')
+  const now = endpoint.now()
+  const checked = await checkBrowserAssertion(assertion, {
+    endpoint: endpoint.endpoint,
+    now: now / 1000,
+    skew: assertionSkew,
+    findClient: endpoint.directory.find,
+  })
+  const location = readReturnTo(checked.returnTo, endpoint.pages)
+  if (location === null) throw refuse('return_to is not an address of the Company')
+  const scope = await endpoint.scope()
+  const value = base64urlOf(endpoint.random(32))
+  const earlier = readCookie(request, endpoint.cookie.name)
+  const expiresAt = await scope.db.transaction(async () => {
+    const session = await peekSession(scope, checked.sessionId)
+    if (!session || session.clientId !== checked.clientId || session.userId !== checked.userId)
+      throw refuse('the Session is not theirs')
+    if (!isActive(session, endpoint.limits, now)) throw refuse('the Session has ended')
+    // Last, and with what it gives: one that was refused for something else may come again.
+    const isNew = await claimIds(scope, [
+      {
+        kind: 'browser_assertion',
+        owner: checked.clientId,
+        id: checked.id,
+        expiresAt: Math.ceil(checked.passesUntil * 1000),
+      },
+    ])
+    if (!isNew) throw refuse('used before')
+    if (earlier !== null && earlier !== 'unclear') await deleteBrowser(scope, sha256(earlier))
+    const ends = Math.min(now + endpoint.cookie.lifetime, session.expiresAt)
+    await insertBrowser(scope, { cookieHash: sha256(value), sessionId: checked.sessionId, now, expiresAt: ends })
+    return ends
+  })
+  return new Response(null, {
+    status: 303,
+    headers: {
+      location,
+      'set-cookie': writeCookie(endpoint.cookie, value, Math.max(1, Math.floor((expiresAt - now) / 1000))),
+      'cache-control': 'no-store',
+      'referrer-policy': 'no-referrer',
+    },
+  })
+}
+
+/** 5: an error page with 400 and no cookie, whatever was wrong; another status only where nothing was looked at. */
+export function refusedPage(status: number): Response {
+  const isOurs = status >= 500
+  return messagePage({
+    status: isOurs || status === 405 || status === 413 || status === 429 ? status : 400,
+    title: isOurs ? 'Something went wrong on our side' : 'This browser could not be let in',
+    text: isOurs
+      ? 'Nothing was changed. Try again from your agent.'
+      : 'What your agent sent was not complete, too old, used before, or not its own. Nothing was changed. Try again from your agent.',
+  })
+}
