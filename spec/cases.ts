@@ -306,7 +306,7 @@ export const cases: readonly Case[] = [
     situation:
       "A return_to only looks like the Company's: longer host, user part, backslashes, no scheme, plain HTTP, control characters, huge.",
     right: 'It is refused with 400 and no cookie; subdomains pass.',
-    built: false,
+    built: true,
   },
   {
     id: 'K34',

@@ -3,18 +3,8 @@ import { section } from './section.ts'
 /** Sections 5 and 6: the website in the same Session, and APIs. */
 export const webAndApis = [
   ...section('5', {
-    later: {
-      'join-first-agent':
-        'agent MUST join its browser to a Session before it browses a website that lists the endpoint',
-      'ordinary-visitor-agent':
-        'plain: agent MUST browse as an ordinary signed-out visitor where a website lists no endpoint',
-      'typ-agent': 'plain: agent MUST sign browser assertions with a published key and typ poppy-browser+jwt',
-      'return-to-agent': 'agent MUST name in return_to an HTTPS URL on organization.domain or a subdomain of it',
-      'exp-60-agent': 'plain: agent MUST let a browser assertion expire within 60 seconds of iat',
-      'body-only-agent': 'agent MUST send the assertion in the body of the request and never in the URL',
+    built: {
       'body-only': 'company MUST refuse an assertion that comes in the URL',
-      'own-browser-agent':
-        "agent MUST keep browser assertions out of other browsers than its own, the User's above all",
       signature: 'company MUST refuse an assertion that no key of its iss has signed',
       typ: 'company MUST refuse an assertion of another typ than poppy-browser+jwt',
       'not-at-token-endpoint': 'company MUST refuse a browser assertion at the token endpoint',
@@ -33,6 +23,18 @@ export const webAndApis = [
       'cookie-wins':
         'plain: company MUST handle requests with the cookie as that Session, whatever other cookies there are',
       'replaces-cookie': 'plain: company MUST replace the earlier cookie when a new browser assertion is posted',
+    },
+    later: {
+      'join-first-agent':
+        'agent MUST join its browser to a Session before it browses a website that lists the endpoint',
+      'ordinary-visitor-agent':
+        'plain: agent MUST browse as an ordinary signed-out visitor where a website lists no endpoint',
+      'typ-agent': 'plain: agent MUST sign browser assertions with a published key and typ poppy-browser+jwt',
+      'return-to-agent': 'agent MUST name in return_to an HTTPS URL on organization.domain or a subdomain of it',
+      'exp-60-agent': 'plain: agent MUST let a browser assertion expire within 60 seconds of iat',
+      'body-only-agent': 'agent MUST send the assertion in the body of the request and never in the URL',
+      'own-browser-agent':
+        "agent MUST keep browser assertions out of other browsers than its own, the User's above all",
     },
   }),
   ...section('6', {

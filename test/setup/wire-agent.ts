@@ -90,6 +90,22 @@ export async function makeWireAgent(options: WireAgentOptions) {
         { alg: 'ES256', kid: keyId },
         signing.privateKey,
       ),
+    browserAssertion: (sessionId: string, returnTo: string, bend: Bend = {}) =>
+      sign(
+        {
+          iss: clientId,
+          sub: agent.userId,
+          aud: `${origin}/poppy/browser-session`,
+          session_id: sessionId,
+          return_to: returnTo,
+          jti: id(),
+          iat: seconds(),
+          exp: seconds() + 60,
+        },
+        bend,
+        { typ: 'poppy-browser+jwt', alg: 'ES256', kid: keyId },
+        signing.privateKey,
+      ),
     proof: (method: string, url: string, token?: string, bend: Bend = {}) =>
       sign(
         { jti: id(), htm: method, htu: url, iat: seconds(), ...(token === undefined ? {} : { ath: sha256(token) }) },

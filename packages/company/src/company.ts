@@ -2,6 +2,7 @@ import { isLoopbackHost } from '@poppyseed/protocol'
 import { type Accounts, createAccounts } from './accounts/connections.ts'
 import { createAdmission } from './agents/admission.ts'
 import { createAgentDirectory } from './agents/directory.ts'
+import { type BrowserReader, readBrowserPrincipal } from './browser/browser-principal.ts'
 import { type CompanyConfig, checkConfig } from './config.ts'
 import { createKeyImporter } from './crypto/key-importer.ts'
 import { deriveKeyring } from './crypto/keyring.ts'
@@ -15,6 +16,7 @@ import { consoleLog } from './log.ts'
 import { createDocumentFetcher } from './net/fetch-document.ts'
 import { createRequestHandler } from './request-handler.ts'
 import { createAuthenticator } from './sessions/authenticate.ts'
+import type { Principal } from './sessions/principal.ts'
 import { createSessionTokens } from './sessions/session-token.ts'
 import type { TokenSettings } from './sessions/token-request.ts'
 import type { Store } from './store/database.ts'
@@ -44,6 +46,18 @@ export interface Company {
     request: Request,
     need?: { readonly scope?: Scope },
   ) => Promise<PrincipalWith<Scope> | Response>
+  /**
+   * Whose browser a request of the website comes from (5): the Principal of a Personal Agent as its Session stands at this
+   * moment, or null for everybody else. Ask it before the site's own cookie: with the agent's cookie the request is the
+   * Session's, whatever other cookies there are.
+   *
+   * ```ts
+   * const agent = await company.browserPrincipal(request)
+   * if (agent && !agent.scopes.includes('poppy:read')) return forbidden()
+   * const account = agent ? agent.account : await site.account(request)
+   * ```
+   */
+  readonly browserPrincipal: (request: Request) => Promise<Principal | null>
   readonly accounts: Accounts
   /** Opens and migrates the store. The first request does it too; calling it first shows a wrong store at once. */
   readonly start: () => Promise<void>
@@ -91,6 +105,7 @@ export function createCompany(config: CompanyConfig): Company {
     scopes: checked.scopes,
     direct: checked.direct,
     hasTools: registry.tools.length > 0,
+    letsBrowsersJoin: checked.browser !== null,
   }
   const fetcher = config.fetchDocument === undefined ? createDocumentFetcher({ allowLoopback: development }) : null
   const importKey = createKeyImporter()
@@ -167,9 +182,25 @@ export function createCompany(config: CompanyConfig): Company {
         })
       : null,
     signIn: signInOf(config),
+    browser:
+      checked.browser === null
+        ? null
+        : {
+            endpoint: addresses.browserSession,
+            cookie: checked.browser,
+            pages: { origin, domains: [config.organization.domain] },
+            directory,
+            scope: lifecycle.scope,
+            limits,
+            now,
+            random,
+          },
     forms: createSealer(deriveKeyring(checked.secrets, 'form')),
     accountTokenLifetime: checked.lifetimes.accountToken,
   })
+
+  const browsers: BrowserReader | null =
+    checked.browser === null ? null : { cookie: checked.browser, scope: lifecycle.scope, limits, admission, now }
 
   return Object.freeze<Company>({
     fetch: (request) => lifecycle.run(() => handler.fetch(request)).catch((error: unknown) => handler.failed(error)),
@@ -188,6 +219,8 @@ export function createCompany(config: CompanyConfig): Company {
         return handler.failed(error)
       }
     },
+    browserPrincipal: async (request) =>
+      browsers === null ? null : lifecycle.run(() => readBrowserPrincipal(request, browsers)),
     accounts: createAccounts({ scope: lifecycle.scope, now, texts: checked.scopes }),
     start: lifecycle.start,
     close: lifecycle.close,

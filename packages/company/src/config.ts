@@ -1,4 +1,6 @@
 import { isLoopbackHost, isScope, protocolScopes } from '@poppyseed/protocol'
+import { type BrowserSettings, checkBrowser } from './browser/browser-settings.ts'
+import type { CookieSettings } from './browser/cookie.ts'
 import { checkAgents, checkShapes, isPlain, refuseUnknown } from './config-shapes.ts'
 import { wrong } from './configuration-error.ts'
 import type { FetchDocument } from './net/fetch-document.ts'
@@ -32,6 +34,8 @@ export interface CompanyConfig {
   /** Which scopes each type of sign-in can grant (4.4). */
   readonly signIn?: { readonly direct?: readonly string[] }
   readonly tools?: readonly Tool[]
+  /** Lets the browser of a Personal Agent join its Session (5): off when left out. */
+  readonly browser?: true | BrowserSettings
   /** Which Personal Agents may come (4.1), by exact `client_id`; `block` wins. */
   readonly agents?: {
     readonly allow?: readonly string[] | ((clientId: string) => boolean | Promise<boolean>)
@@ -74,6 +78,7 @@ const knownSettings = new Set<string>([
   'scopes',
   'signIn',
   'tools',
+  'browser',
   'agents',
   'nonces',
   'lifetimes',
@@ -95,6 +100,8 @@ const notBuilt: Readonly<Record<string, string>> = {
 export interface CheckedConfig {
   readonly secrets: readonly string[]
   readonly direct: readonly string[] | undefined
+  /** Null where no browser may join (5). */
+  readonly browser: CookieSettings | null
   readonly scopes: Readonly<Record<string, string>>
   /** Seconds, or null where nonces are off. */
   readonly nonceLifetime: number | null
@@ -125,6 +132,10 @@ export function checkConfig(config: CompanyConfig): CheckedConfig {
     secrets: checkSecrets(config.secret),
     scopes,
     direct: checkDirect(config, scopes),
+    browser: checkBrowser(config.browser, {
+      domains: [config.organization.domain],
+      host: new URL(config.origin).hostname,
+    }),
     nonceLifetime: checkNonces(config.nonces),
     lifetimes: checkLifetimes(config.lifetimes ?? {}),
   }

@@ -1,5 +1,6 @@
 import { handleRevocation } from './accounts/routes.ts'
 import type { AgentDirectory } from './agents/directory.ts'
+import { type BrowserEndpoint, browserRoute } from './browser/routes.ts'
 import type { Nonces } from './crypto/nonce.ts'
 import type { Sealer } from './crypto/seal.ts'
 import { publicPath } from './discovery/addresses.ts'
@@ -36,6 +37,8 @@ export interface HandlerParts {
   readonly mcp: McpEndpoint | null
   readonly signIn: Pick<SignInSettings, 'account' | 'signInPage' | 'switchAccountPage' | 'connectedAgentsPage'> | null
   readonly forms: Sealer
+  /** Null where no browser may join (5). */
+  readonly browser: BrowserEndpoint | null
   readonly accountTokenLifetime: number | null
 }
 
@@ -60,6 +63,9 @@ export function createRequestHandler(parts: HandlerParts): RequestHandler {
     ...oauthRoutes(parts, nonce),
     ...toolRoutes(parts, failed, nonce),
     ...signInRoutes(parts),
+    ...(parts.browser === null
+      ? {}
+      : { [parts.published.addresses.routeOf(parts.browser.endpoint)]: browserRoute(parts.browser, parts) }),
   })
   const pathOf = (request: Request) => new URL(request.url).pathname
 

@@ -3,11 +3,13 @@ import type { AgentDirectory } from '../agents/directory.ts'
 import { sha256 } from '../crypto/hash.ts'
 import { base64urlOf } from '../crypto/random.ts'
 import { readForm } from '../http/body.ts'
+import { errorResponse } from '../http/respond.ts'
+import type { Route } from '../http/router.ts'
 import { messagePage } from '../pages/layout.tsx'
 import { assertionSkew } from '../sessions/client-authentication.ts'
 import { isActive, type SessionLimits } from '../sessions/rights.ts'
 import { claimIds, peekSession } from '../sessions/store.ts'
-import type { Scope } from '../store/database.ts'
+import type { Logger, Scope } from '../store/database.ts'
 import { type CookieSettings, readCookie, writeCookie } from './cookie.ts'
 import { type OwnPages, readReturnTo } from './return-to.ts'
 import { deleteBrowser, insertBrowser } from './store.ts'
@@ -34,7 +36,7 @@ function refuse(reason: string): PoppyError {
 
 /**
  * Checks a browser assertion, sets the cookie and sends the browser on.
- * @throws PoppyError for {@link refusedPage}, and nothing is set
+ * @throws PoppyError, and nothing is set
  */
 export async function joinBrowser(request: Request, endpoint: BrowserEndpoint): Promise<Response> {
   // 5: in the body, never in the URL
@@ -84,14 +86,32 @@ export async function joinBrowser(request: Request, endpoint: BrowserEndpoint): 
   })
 }
 
-/** 5: an error page with 400 and no cookie, whatever was wrong; another status only where nothing was looked at. */
-export function refusedPage(status: number): Response {
-  const isOurs = status >= 500
-  return messagePage({
-    status: isOurs || status === 405 || status === 413 || status === 429 ? status : 400,
-    title: isOurs ? 'Something went wrong on our side' : 'This browser could not be let in',
-    text: isOurs
-      ? 'Nothing was changed. Try again from your agent.'
-      : 'What your agent sent was not complete, too old, used before, or not its own. Nothing was changed. Try again from your agent.',
-  })
+/**
+ * The route. 5: whatever is wrong with an assertion is an error page with 400 and no cookie; another status says only
+ * what has nothing to do with it.
+ */
+export function browserRoute(
+  endpoint: BrowserEndpoint,
+  { log, random }: { readonly log: Logger; readonly random: (length: number) => Uint8Array },
+): Route {
+  return {
+    methods: { POST: (request) => joinBrowser(request, endpoint) },
+    crossOrigin: false,
+    fail(error) {
+      const answer = errorResponse(error, { scheme: 'DPoP' }, log, random)
+      const isOurs = answer.status >= 500
+      const shown = messagePage({
+        status: isOurs || [405, 413, 429].includes(answer.status) ? answer.status : 400,
+        title: isOurs ? 'Something went wrong on our side' : 'This browser could not be let in',
+        text: isOurs
+          ? 'Nothing was changed. Try again from your agent.'
+          : 'What your agent sent was not complete, too old, used before, or not its own. Nothing was changed. Try again from your agent.',
+      })
+      for (const name of ['allow', 'retry-after']) {
+        const value = answer.headers.get(name)
+        if (value !== null) shown.headers.set(name, value)
+      }
+      return shown
+    },
+  }
 }

@@ -13,6 +13,7 @@ const paths = {
   mcp: '/poppy/mcp',
   openapi: '/poppy/openapi.json',
   tools: '/poppy/tools',
+  browserSession: '/poppy/browser-session',
 } as const
 
 /** What the addresses are made of. */
@@ -40,6 +41,8 @@ export interface Addresses {
   readonly openapi: string
   /** Before `/{name}`. */
   readonly tools: string
+  /** Where a Personal Agent's browser joins its Session (5). */
+  readonly browserSession: string
   /** The path of `poppy.json`, the same at each of the Company's domains (3). */
   readonly poppyPath: string
   /** Where the issuer's metadata is (3.2, RFC 8414). */
@@ -72,6 +75,7 @@ export function createAddresses(settings: AddressSettings): Addresses {
     mcp,
     openapi: urlOf(paths.openapi),
     tools: urlOf(paths.tools),
+    browserSession: urlOf(paths.browserSession),
     poppyPath: '/.well-known/poppy.json',
     oauthMetadata: oauthMetadataUrl(issuer),
     mcpMetadata: resourceMetadataUrl(mcp),

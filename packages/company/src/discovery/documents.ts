@@ -18,6 +18,8 @@ export interface Published {
   readonly scopes: Readonly<Record<string, string>>
   readonly direct: readonly string[] | undefined
   readonly hasTools: boolean
+  /** Whether a Personal Agent's browser may join its Session (5). */
+  readonly letsBrowsersJoin: boolean
   readonly description: string
 }
 
@@ -41,7 +43,7 @@ export function discoveryOf(published: Published): unknown {
           { type: 'mcp', url: addresses.mcp, description: published.description },
         ]
       : [],
-    browserSessionEndpoint: undefined,
+    browserSessionEndpoint: published.letsBrowsersJoin ? addresses.browserSession : undefined,
     extensions: {},
   }
   return currentCodec.writeDiscovery(discovery)

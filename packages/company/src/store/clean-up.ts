@@ -29,7 +29,7 @@ interface Bite {
 /** Deletes expired marks, ids, codes, Sessions and grants of a Company, and answers how many rows. */
 export async function cleanUp(scope: Scope, bite: Bite): Promise<number> {
   let rows = 0
-  for (const deleteSome of [deleteProofs, deleteUsedIds, deleteCodes, deleteSessions, deleteGrants]) {
+  for (const deleteSome of [deleteProofs, deleteUsedIds, deleteCodes, deleteSessions, deleteGrants, deleteBrowsers]) {
     for (let bites = 0; bites < mostBites; bites++) {
       const { numDeletedRows } = await deleteSome(scope, bite)
       rows += Number(numDeletedRows)
@@ -117,6 +117,21 @@ function deleteGrants({ db, company }: Scope, { now, limit }: Bite) {
         .select('id')
         .where('company', '=', company)
         .where((row) => row.or([row('expires_at', '<', ended), row('revoked_at', '<', ended)]))
+        .limit(limit),
+    )
+    .executeTakeFirstOrThrow()
+}
+
+function deleteBrowsers({ db, company }: Scope, { now, limit }: Bite) {
+  return db.query
+    .deleteFrom('poppy_browsers')
+    .where('company', '=', company)
+    .where('cookie_hash', 'in', (eb) =>
+      eb
+        .selectFrom('poppy_browsers')
+        .select('cookie_hash')
+        .where('company', '=', company)
+        .where('expires_at', '<', now - clockMargin)
         .limit(limit),
     )
     .executeTakeFirstOrThrow()
