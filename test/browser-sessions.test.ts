@@ -7,7 +7,11 @@ import { makeWorld, type Tokens, type World } from './setup/world.ts'
 
 const page = 'https://miramar.example/bookings'
 
-async function post(world: World, assertion: string | null, init: { url?: string; headers?: HeadersInit } = {}) {
+async function post(
+  world: World,
+  assertion: string | null,
+  init: { url?: string; headers?: Record<string, string> } = {},
+) {
   const body = new URLSearchParams(assertion === null ? {} : { assertion })
   return world.send(
     new Request(init.url ?? `${world.origin}/poppy/browser-session`, {
@@ -151,15 +155,18 @@ describe('a browser assertion', () => {
     ['names an iss that is no client_id', (w, s) => bent(w, s, { iss: 'http://10.0.0.1/' })],
   ]
 
-  it.each(cases)('that %s is an error page without a cookie [5.error-page, 5.signature, 5.typ, 5.aud, 5.not-expired, 5.exp-60, 5.session-active, 5.jti-once, 5.return-to]', async (_, make) => {
-    const world = await makeWorld({ browser: true })
-    const session = await world.start()
-    const answer = await post(world, await make(world, session))
-    expect(answer.status).toBe(400)
-    expect(answer.headers.get('content-type')).toContain('text/html')
-    expect(answer.headers.get('set-cookie')).toBeNull()
-    expect(answer.headers.get('location')).toBeNull()
-  })
+  it.each(cases)(
+    'that %s is an error page without a cookie [5.error-page, 5.signature, 5.typ, 5.aud, 5.not-expired, 5.exp-60, 5.session-active, 5.jti-once, 5.return-to]',
+    async (_, make) => {
+      const world = await makeWorld({ browser: true })
+      const session = await world.start()
+      const answer = await post(world, await make(world, session))
+      expect(answer.status).toBe(400)
+      expect(answer.headers.get('content-type')).toContain('text/html')
+      expect(answer.headers.get('set-cookie')).toBeNull()
+      expect(answer.headers.get('location')).toBeNull()
+    },
+  )
 
   it('is refused in the URL, and with a second one beside it [5.body-only]', async () => {
     const world = await makeWorld({ browser: true })
