@@ -207,7 +207,7 @@ export const cases: readonly Case[] = [
     first: true,
     situation: 'Twenty calls at once find their Session Token expired, in two processes with one store.',
     right: 'The store sees one token request, and all calls succeed with its result.',
-    built: false,
+    built: true,
   },
   {
     id: 'K23',

@@ -2,6 +2,7 @@ import type { Identity } from './identity/identity.ts'
 import type { DocumentReader } from './net/document.ts'
 import type { Fetch } from './net/exchange.ts'
 import type { Patience } from './net/patience.ts'
+import type { Queues } from './store/queues.ts'
 import type { AgentStore } from './store/store.ts'
 
 /** What every part of a Personal Agent works with. Made once, in `personal-agent.ts`. */
@@ -20,8 +21,8 @@ export interface AgentContext {
   readonly nonces: Nonces
   /** Tells those who wait in this process that a sign-in has ended. */
   readonly endings: Endings
-  /** Runs one thing at a time per key, in this process. */
-  readonly alone: <T>(key: string, work: () => Promise<T>) => Promise<T>
+  /** Runs one thing at a time per key, among all who share the store. */
+  readonly alone: Queues
 }
 
 /** Nonces by origin. */
@@ -48,22 +49,6 @@ export function createNonces(): Nonces {
       const oldest = byOrigin.keys().next()
       if (byOrigin.size > maxOrigins && !oldest.done) byOrigin.delete(oldest.value)
     },
-  }
-}
-
-/** Makes a queue per key: whoever comes second waits for the first. */
-export function createQueues(): AgentContext['alone'] {
-  const tails = new Map<string, Promise<unknown>>()
-  return async (key, work) => {
-    const before = tails.get(key) ?? Promise.resolve()
-    // Whether the one before failed is its own caller's matter.
-    const mine = before.then(work, work)
-    tails.set(key, mine)
-    try {
-      return await mine
-    } finally {
-      if (tails.get(key) === mine) tails.delete(key)
-    }
   }
 }
 

@@ -37,6 +37,7 @@ export const agentErrors = {
   call_failed: 'give_up',
   // this side
   store_unsafe: 'give_up',
+  store_busy: 'retry',
   misconfigured: 'give_up',
 } as const satisfies Record<string, AgentAction>
 

@@ -10,6 +10,6 @@ export { type AgentUser, createPersonalAgent, type PersonalAgent, type PersonalA
 export type { Session, SessionState } from './session.ts'
 export type { KnownCompany } from './sessions/records.ts'
 export type { PendingSignIn, SignInResult } from './sessions/sign-in.ts'
-export { fileStore } from './store/file.ts'
+export { type FileStoreOptions, fileStore } from './store/file.ts'
 export { memoryStore } from './store/memory.ts'
 export type { AgentStore, StoredValue } from './store/store.ts'

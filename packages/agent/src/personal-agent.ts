@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Company, completeSignInAt, openCompany } from './company.ts'
-import { type AgentContext, createEndings, createNonces, createQueues } from './context.ts'
+import { type AgentContext, createEndings, createNonces } from './context.ts'
 import { AgentError } from './errors.ts'
 import { createIdentity } from './identity/identity.ts'
 import { createDocumentReader } from './net/document.ts'
@@ -9,6 +9,8 @@ import { createPatience } from './net/patience.ts'
 import { createPublicFetch } from './net/public-fetch.ts'
 import { type KnownCompany, knownCompanies } from './sessions/records.ts'
 import type { SignInResult } from './sessions/sign-in.ts'
+import { lockIn } from './store/lease.ts'
+import { createQueues } from './store/queues.ts'
 import type { AgentStore } from './store/store.ts'
 import { createWebHandler } from './web-handler.ts'
 
@@ -96,6 +98,9 @@ export function createPersonalAgent(options: PersonalAgentOptions): PersonalAgen
     keys: options.keys,
     allowHttp,
   })
+  const queues = createQueues()
+  // By time that passes, whatever `now` says: a lease measures how long nothing was heard.
+  const lock = lockIn(store, { now: () => performance.now(), random, wait: (milliseconds) => sleep(milliseconds) })
   const patience = createPatience({ now, wait, maxWaitSeconds })
   const context: AgentContext = {
     identity,
@@ -108,7 +113,8 @@ export function createPersonalAgent(options: PersonalAgentOptions): PersonalAgen
     patience,
     nonces: createNonces(),
     endings: createEndings(),
-    alone: createQueues(),
+    // In this process first, so that one of it at a time waits for the others.
+    alone: (key, work) => queues(key, () => lock(key, work)),
   }
   const complete = (callbackUrl: string) => completeSignInAt(context, callbackUrl)
   return {

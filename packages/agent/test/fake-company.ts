@@ -44,6 +44,12 @@ export interface Switches {
   redirect: string | null
   /** Tells a lack of rights inside MCP instead of by HTTP. */
   toolErrors: boolean
+  /** Awaited before a request is looked at: a test holds it up here. */
+  hold: ((request: Recorded) => Promise<void>) | null
+  /** How far the Company's clock is ahead of the test's, in milliseconds, in its checks and in its `Date`. */
+  clockAhead: number
+  /** What `Date` says instead; null leaves it out. */
+  date: string | null | undefined
   /** Whatever the API should answer at `/api/echo`, once. */
   answers: { status: number; headers: Record<string, string>; body: string }[]
 }
@@ -97,7 +103,7 @@ export async function startFakeCompany(options: {
   readonly keySet: (clientId: string) => Promise<{ keys: readonly JWK[] }>
   readonly domain?: string
 }): Promise<FakeCompany> {
-  const { now } = options
+  const now = () => options.now() + switches.clockAhead
   const domain = options.domain ?? 'localhost'
   const switches: Switches = {
     nonces: 'off',
@@ -114,6 +120,9 @@ export async function startFakeCompany(options: {
     headers: {},
     redirect: null,
     toolErrors: false,
+    hold: null,
+    clockAhead: 0,
+    date: undefined,
     answers: [],
   }
   const requests: Recorded[] = []
@@ -331,10 +340,14 @@ export async function startFakeCompany(options: {
       status: 0,
     }
     requests.push(request)
+    await switches.hold?.(request)
     const reply = (status: number, value: unknown, headers: Record<string, string> = {}) => {
       request.status = status
       const text = typeof value === 'string' ? value : JSON.stringify(value)
       if (switches.nonces === 'on' || switches.nonces === 'always') headers['dpop-nonce'] = `nonce-${nonce}`
+      response.sendDate = false
+      const date = switches.date === undefined ? new Date(now()).toUTCString() : switches.date
+      if (date !== null) response.setHeader('date', date)
       response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text)
     }
     const { limit } = switches

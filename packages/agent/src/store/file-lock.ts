@@ -1,49 +1,62 @@
-import { randomBytes } from 'node:crypto'
-import { open, readFile, rm, stat } from 'node:fs/promises'
+import { open, readFile, rm, stat, utimes } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { base64url } from '@poppyseed/protocol'
 import { AgentError } from '../errors.ts'
+import { type LockSurroundings, leaseFor } from './lease.ts'
 import { hasCode } from './private-file.ts'
 
 /**
- * A lock between processes: a file that only one of them can create. It is held for the milliseconds that a change
- * takes; one that a process left behind when it died is taken away.
+ * A lock between processes: a file that only one of them can create. Its holder touches it now and then, as long as it
+ * lives; one that was left behind is taken away: at once when its process is dead, else after a lease.
  */
 
-/** Milliseconds after which a lock counts as left behind, whoever holds it. */
-const abandonedAfter = 30_000
-const giveUpAfter = 15_000
+/** Milliseconds between two touches. */
+const touchEvery = leaseFor / 6
+
+/** What a file's lock needs of the world; `now` is Unix time in milliseconds, which the file system has too. */
+export interface FileLockOptions extends LockSurroundings {
+  /** How long to wait for a holder that lives, in milliseconds. */
+  readonly giveUpAfter: number
+}
 
 /** Runs work while holding the lock. `isStillOurs` says whether it is still held. */
 export async function withFileLock<T>(
   path: string,
+  options: FileLockOptions,
   work: (isStillOurs: () => Promise<boolean>) => Promise<T>,
 ): Promise<T> {
-  const mark = `${process.pid} ${hostname()} ${randomBytes(9).toString('base64url')}`
-  await acquire(path, mark)
+  const mark = `${process.pid} ${hostname()} ${base64url(options.random(9))}`
+  await acquire(path, mark, options)
   const isStillOurs = async () => (await read(path)) === mark
+  const touch = async () => {
+    const time = new Date(options.now())
+    if (await isStillOurs()) await utimes(path, time, time)
+  }
+  // A touch that fails is one that is missed: whoever writes asks first whether the lock is still theirs.
+  const touching = setInterval(() => void touch().catch(() => clearInterval(touching)), touchEvery)
+  touching.unref()
   try {
     return await work(isStillOurs)
   } finally {
+    clearInterval(touching)
     if (await isStillOurs()) await rm(path, { force: true })
   }
 }
 
-async function acquire(path: string, mark: string): Promise<void> {
+async function acquire(path: string, mark: string, options: FileLockOptions): Promise<void> {
+  const { now, random, wait, giveUpAfter } = options
   for (let waited = 0; ; ) {
     if (await create(path, mark)) return
-    await breakAbandoned(path)
+    await breakAbandoned(path, now)
     if (waited > giveUpAfter) {
       throw new AgentError(
-        'store_unsafe',
+        'store_busy',
         `Another process holds ${path} and does not let go. If none runs, remove that file.`,
-        {
-          action: 'retry',
-        },
       )
     }
-    const pause = 5 + Math.floor(Math.random() * 20)
-    await sleep(pause)
+    // Not all at the same moment.
+    const pause = 5 + ((random(1)[0] ?? 0) % 20)
+    await wait(pause)
     waited += pause
   }
 }
@@ -64,26 +77,26 @@ async function create(path: string, mark: string): Promise<boolean> {
 }
 
 /** Takes away a lock whose process is dead. Under a lock of its own, so that no two can break one after the other. */
-async function breakAbandoned(path: string): Promise<void> {
-  if (!(await isAbandoned(path))) return
+async function breakAbandoned(path: string, now: () => number): Promise<void> {
+  if (!(await isAbandoned(path, now))) return
   const breaking = `${path}.break`
   if (!(await create(breaking, ''))) {
-    const age = await ageOf(breaking)
-    if (age !== undefined && age > abandonedAfter) await rm(breaking, { force: true })
+    const age = await ageOf(breaking, now)
+    if (age !== undefined && age > leaseFor) await rm(breaking, { force: true })
     return
   }
   try {
     // Looked at again: another may have broken it, and a third taken it, before this one held the breaking lock.
-    if (await isAbandoned(path)) await rm(path, { force: true })
+    if (await isAbandoned(path, now)) await rm(path, { force: true })
   } finally {
     await rm(breaking, { force: true })
   }
 }
 
-async function isAbandoned(path: string): Promise<boolean> {
-  const [mark, age] = [await read(path), await ageOf(path)]
+async function isAbandoned(path: string, now: () => number): Promise<boolean> {
+  const [mark, age] = [await read(path), await ageOf(path, now)]
   if (mark === undefined || age === undefined) return false
-  if (age > abandonedAfter) return true
+  if (age > leaseFor) return true
   const [pid, host] = mark.split(' ')
   return host === hostname() && /^\d+$/.test(pid ?? '') && !isAlive(Number(pid))
 }
@@ -97,9 +110,9 @@ function isAlive(pid: number): boolean {
   }
 }
 
-async function ageOf(path: string): Promise<number | undefined> {
+async function ageOf(path: string, now: () => number): Promise<number | undefined> {
   try {
-    return Date.now() - (await stat(path)).mtimeMs
+    return now() - (await stat(path)).mtimeMs
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return undefined
     throw error

@@ -1,3 +1,4 @@
+import { createQueues } from './queues.ts'
 import type { AgentStore, StoredValue } from './store.ts'
 
 /** A store that forgets with the process: for tests, and for agents that keep nothing. */
@@ -12,5 +13,7 @@ export function memoryStore(): AgentStore {
       return next
     },
     keys: async (prefix) => [...records.keys()].filter((key) => key.startsWith(prefix)),
+    // Several agents of one process may share it.
+    lock: createQueues(),
   }
 }
