@@ -1,6 +1,8 @@
 /** The Company's side of the Personal Agent Protocol, on Web `Request` and `Response`. */
 export { PoppyError } from '@poppyseed/protocol'
 export type { Accounts, ConnectedAgent } from './accounts/connections.ts'
+export type { ErasedPerson, PersonData } from './accounts/person.ts'
+export type { Person } from './accounts/person-store.ts'
 export { type Company, createCompany } from './company.ts'
 export type { CompanyConfig } from './config.ts'
 export { ConfigurationError } from './configuration-error.ts'

@@ -26,7 +26,7 @@ export async function useAccountToken(request: TokenRequest): Promise<Response> 
   const outcome = await scope.db.transaction(async (): Promise<PoppyError | Issued> => {
     const used = await request.claim()
     if (used) return used
-    const grant = await findGrantByToken(scope, sha256(token))
+    const grant = await findGrantByToken(scope, sha256(token), { isHeld: true })
     // One answer for all of these: it tells nothing about somebody else's token.
     if (
       !grant ||

@@ -1,4 +1,7 @@
+import { formLifetime } from '../sign-in/form-lifetime.ts'
 import type { Scope } from '../store/database.ts'
+import { type ErasedPerson, erasePerson, exportPerson, type PersonData } from './person.ts'
+import { endForms, type Person } from './person-store.ts'
 import { grantsOf, revokeGrantsOf } from './store.ts'
 
 /** Section 4.9: what a person sees of the agents that they let in, and how they end it, for a site that draws its own page. */
@@ -25,6 +28,23 @@ export interface Accounts {
    * @returns how many sign-ins were ended
    */
   readonly disconnect: (account: string, clientId: string) => Promise<number>
+  /**
+   * Ends the access of every agent to an account, at once: for a changed password or a lost device. Account Tokens are
+   * revoked, Sessions signed out, codes that weren't used yet are spent, and consent pages that are open now buy nothing.
+   * End the site's own sessions as well: whoever is still signed in there can let an agent in again.
+   * @returns how many sign-ins were ended
+   */
+  readonly revokeAll: (account: string) => Promise<number>
+  /**
+   * Everything that the store holds of a person, with nothing secret in it. By the company's own id for the account, or,
+   * for a User who never signed in, by `{ clientId, userId }`.
+   */
+  readonly exportPerson: (person: Person) => Promise<PersonData>
+  /**
+   * Deletes all that {@link Accounts.exportPerson} shows, in one transaction. Their agents are signed out at once, and
+   * the Sessions are gone, so none of them can be signed in to another account (4.4).
+   */
+  readonly erasePerson: (person: Person) => Promise<ErasedPerson>
 }
 
 /** Makes {@link Accounts}; `texts` are the company’s own words for its scopes. */
@@ -48,5 +68,16 @@ export function createAccounts(options: {
     async disconnect(account, clientId) {
       return revokeGrantsOf(await options.scope(), { account, clientId, now: options.now() })
     },
+    async revokeAll(account) {
+      if (typeof account !== 'string' || account === '') throw new TypeError('revokeAll takes the id of an account.')
+      const scope = await options.scope()
+      const now = options.now()
+      return scope.db.transaction(async () => {
+        await endForms(scope, { account, until: now + formLifetime })
+        return revokeGrantsOf(scope, { account, now })
+      })
+    },
+    exportPerson: async (person) => exportPerson(await options.scope(), person, options),
+    erasePerson: async (person) => erasePerson(await options.scope(), person, options),
   }
 }

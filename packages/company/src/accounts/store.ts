@@ -14,15 +14,23 @@ export async function insertGrant({ db, company }: Scope, row: Omit<GrantsTable,
     .execute()
 }
 
-/** The grant of an Account Token (4.8), also one that is expired or revoked. `tokenHash`: SHA-256 in base64url. */
-export async function findGrantByToken({ db, company }: Scope, tokenHash: string): Promise<GrantRow | null> {
-  const row = await db.query
+/**
+ * The grant of an Account Token (4.8), also one that is expired or revoked. `tokenHash`: SHA-256 in base64url. Held, it
+ * stays as it is until the transaction ends: nobody revokes or erases it while something is given for it.
+ */
+export async function findGrantByToken(
+  { db, company }: Scope,
+  tokenHash: string,
+  { isHeld = false }: { readonly isHeld?: boolean } = {},
+): Promise<GrantRow | null> {
+  let query = db.query
     .selectFrom('poppy_grants')
     .selectAll()
     .where('company', '=', company)
     .where('token_hash', '=', tokenHash)
-    .executeTakeFirst()
-  return row ?? null
+  // On SQLite one transaction writes at a time.
+  if (isHeld && db.name === 'postgres') query = query.forNoKeyUpdate()
+  return (await query.executeTakeFirst()) ?? null
 }
 
 /**

@@ -1,5 +1,6 @@
 import { formatScope, isJsonObject, isScope } from '@poppyseed/protocol'
 import { z } from 'zod'
+import { endForms } from '../accounts/person-store.ts'
 import type { AgentDirectory } from '../agents/directory.ts'
 import { cleanAgentName } from '../agents/name.ts'
 import { sha256 } from '../crypto/hash.ts'
@@ -11,6 +12,7 @@ import { claimIds } from '../sessions/store.ts'
 import type { Logger, Scope } from '../store/database.ts'
 import { type AuthorizationRequest, readAuthorizationRequest, redirectBack } from './authorization-request.ts'
 import { consentPage } from './consent-page.tsx'
+import { formLifetime } from './form-lifetime.ts'
 import { insertCode } from './store.ts'
 
 /** Section 4.5: the authorization endpoint and the page on which a person approves or declines. */
@@ -45,8 +47,7 @@ export interface SignInSettings {
   readonly accountTokenLifetime: number | null
 }
 
-/** Milliseconds that a page stays good, and that a code does. */
-const formLifetime = 30 * 60_000
+/** Milliseconds that a code stays good. */
 const codeLifetime = 60_000
 
 const formSchema = z.object({
@@ -200,8 +201,10 @@ export async function decideAuthorization(request: Request, settings: SignInSett
   const code = base64urlOf(settings.random(32))
   const scope = await settings.scope()
   const now = settings.now()
-  const isFirst = await scope.db.transaction(async () => {
-    if (!(await claimIds(scope, [{ kind: 'form', owner: accountId, id, expiresAt }]))) return false
+  const outcome = await scope.db.transaction(async () => {
+    // 4.9: a page from before all access was ended must not bring it back.
+    if (expiresAt <= (await endForms(scope, { account: accountId, until: 0 }))) return 'ended'
+    if (!(await claimIds(scope, [{ kind: 'form', owner: accountId, id, expiresAt }]))) return 'answered'
     if (decision === 'approve') {
       await insertCode(scope, {
         code_hash: sha256(code),
@@ -216,9 +219,16 @@ export async function decideAuthorization(request: Request, settings: SignInSett
         grant_id: null,
       })
     }
-    return true
+    return 'first'
   })
-  if (!isFirst) {
+  if (outcome === 'ended') {
+    return messagePage({
+      status: 400,
+      title: 'This page is too old',
+      text: `The access of all agents was ended after it was opened. ${nothingChanged} Start again from your agent.`,
+    })
+  }
+  if (outcome === 'answered') {
     return messagePage({
       status: 400,
       title: 'You already answered this',

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { codeRow, days, grantRow, minutes, now, sessionRow } from '../../../../test/setup/rows.ts'
 import { stores } from '../../../../test/setup/stores.ts'
+import * as persons from '../accounts/person-store.ts'
 import * as accounts from '../accounts/store.ts'
 import * as sessions from '../sessions/store.ts'
 import * as signIn from '../sign-in/store.ts'
@@ -37,6 +38,9 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   revokeGrant: (scope) => accounts.revokeGrant(scope, { grantId: 'g', now }),
   grantsOf: (scope) => accounts.grantsOf(scope, { account: 'ada', now }),
   revokeGrantsOf: (scope) => accounts.revokeGrantsOf(scope, { account: 'ada', now }),
+  readPerson: (scope) => persons.readPerson(scope, 'ada'),
+  deletePerson: (scope) => persons.deletePerson(scope, { person: 'ada', formsUntil: now }),
+  endForms: (scope) => persons.endForms(scope, { account: 'ada', until: now }),
   insertCode: (scope) => signIn.insertCode(scope, codeRow({ code_hash: 'new' })),
   findCode: (scope) => signIn.findCode(scope, 'code'),
   spendCode: (scope) => signIn.spendCode(scope, { codeHash: 'code', now }),
@@ -75,7 +79,7 @@ function misses(sql: string): boolean {
 }
 
 it('each function of the chapters that asks the store is among the calls', () => {
-  const exported = [sessions, accounts, signIn, cleaning].flatMap((chapter) =>
+  const exported = [sessions, accounts, persons, signIn, cleaning].flatMap((chapter) =>
     Object.entries(chapter)
       .filter(([name, value]) => typeof value === 'function' && !pure.includes(name))
       .map(([name]) => name),

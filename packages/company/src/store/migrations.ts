@@ -120,6 +120,14 @@ const migrations: readonly Migration[] = [
       await createIndex('poppy_browsers', ['company', 'expires_at'])
     },
   },
+  {
+    title: 'A person’s rows are found without reading everybody’s',
+    async run({ createIndex }) {
+      await createIndex('poppy_sessions', ['company', 'account'], 'where set')
+      await createIndex('poppy_sessions', ['company', 'client_id', 'user_id'])
+      await createIndex('poppy_grants', ['company', 'client_id', 'user_id'])
+    },
+  },
 ]
 
 /** The schema that this release of the library works with. */

@@ -71,8 +71,8 @@ export interface CodesTable {
 /** Assertions and form tokens that were used (4.1, 4.2): durable before anything is given for them. */
 export interface UsedIdsTable {
   company: string
-  kind: 'client_assertion' | 'session_assertion' | 'browser_assertion' | 'form'
-  /** The `client_id`, or the person's account for forms. */
+  kind: 'client_assertion' | 'session_assertion' | 'browser_assertion' | 'form' | 'forms_ended'
+  /** The `client_id`; for `form` the person's account, and for `forms_ended` that account as SHA-256. */
   owner: string
   id_hash: string
   expires_at: number

@@ -1,0 +1,260 @@
+import { describe, expect, it } from 'vitest'
+import { codeRow, grantRow, now, sessionRow } from '../../../../test/setup/rows.ts'
+import { stores } from '../../../../test/setup/stores.ts'
+import { claimIds, insertSession } from '../sessions/store.ts'
+import { insertCode } from '../sign-in/store.ts'
+import type { Database, Scope } from '../store/database.ts'
+import type { Tables } from '../store/tables.ts'
+import { erasePerson, exportPerson } from './person.ts'
+import type { Person } from './person-store.ts'
+import { findGrantByToken, insertGrant } from './store.ts'
+
+/** Export and erasure cover every table there is: a new one, or a new column, has to say here what it is to a person. */
+
+/**
+ * What a column is: whose the row is (`account`, `agent` and `user` together), what a person is shown (`shown`; `sign-in`
+ * and `session` point to one), what nobody is (`secret`), or nothing of a person's (`none`).
+ */
+type Kind = 'account' | 'agent' | 'user' | 'shown' | 'sign-in' | 'session' | 'secret' | 'none'
+
+const columns = {
+  poppy_sessions: {
+    company: 'none',
+    id: 'session',
+    client_id: 'agent',
+    user_id: 'user',
+    account: 'account',
+    grant_id: 'sign-in',
+    epoch: 'none',
+    created_at: 'shown',
+    last_used_at: 'shown',
+    expires_at: 'shown',
+    ended_at: 'shown',
+  },
+  poppy_grants: {
+    company: 'none',
+    id: 'sign-in',
+    client_id: 'agent',
+    user_id: 'user',
+    account: 'account',
+    scopes: 'shown',
+    sign_in: 'shown',
+    token_hash: 'secret',
+    created_at: 'shown',
+    last_used_at: 'shown',
+    expires_at: 'shown',
+    revoked_at: 'shown',
+  },
+  poppy_codes: {
+    company: 'none',
+    code_hash: 'secret',
+    client_id: 'agent',
+    redirect_uri: 'shown',
+    code_challenge: 'secret',
+    account: 'account',
+    scopes: 'shown',
+    created_at: 'shown',
+    expires_at: 'shown',
+    used_at: 'shown',
+    grant_id: 'sign-in',
+  },
+  // A row of the kind `form` is the account's; the other kinds name agents, or an account by its hash.
+  poppy_used_ids: { company: 'none', kind: 'none', owner: 'account', id_hash: 'secret', expires_at: 'shown' },
+  poppy_browsers: {
+    company: 'none',
+    cookie_hash: 'secret',
+    session_id: 'session',
+    created_at: 'shown',
+    expires_at: 'shown',
+  },
+  poppy_proofs: { company: 'none', mark: 'none', expires_at: 'none' },
+  poppy_schema: { version: 'none' },
+} satisfies { [Table in keyof Tables]: Record<keyof Tables[Table], Kind> }
+
+const company = 'https://miramar.example'
+const account = 'acc-of-the-canary'
+const user = { clientId: 'https://canary.example/agent.json', userId: 'usr-of-the-canary' }
+const links: Readonly<Record<string, string>> = { 'sign-in': 'grt-of-the-canary', session: 'ses-of-the-canary' }
+
+/** Every table of ours in the database as it is, also one that the types don't know of. */
+async function schemaOf(db: Database): Promise<Record<string, string[]>> {
+  const rows = (await db.run(
+    db.name === 'sqlite'
+      ? `select m.name as t, c.name as c from main.sqlite_master m join pragma_table_info(m.name) c where m.type = 'table'
+         union all select m.name, c.name from replay.sqlite_master m join pragma_table_info(m.name, 'replay') c
+         where m.type = 'table'`
+      : 'select table_name as t, column_name as c from information_schema.columns where table_schema = current_schema()',
+    [],
+  )) as readonly { readonly t: string; readonly c: string }[]
+  const tables: Record<string, string[]> = {}
+  for (const { t, c } of rows) {
+    tables[t] ??= []
+    tables[t].push(c)
+  }
+  return tables
+}
+
+/** A row whose every text and number is its own, so that each can be looked for. */
+function canaryRow(table: keyof typeof columns, of: string): Record<string, string | number> {
+  const row: Record<string, string | number> = {}
+  for (const [index, [column, kind]] of Object.entries<Kind>(columns[table]).entries()) {
+    const isNumber = /_at$|^epoch$/.test(column)
+    if (column === 'company') row[column] = of
+    else if (column === 'kind') row[column] = 'form'
+    else if (kind === 'account') row[column] = account
+    else if (kind === 'agent') row[column] = user.clientId
+    else if (kind === 'user') row[column] = user.userId
+    else if (links[kind] !== undefined) row[column] = links[kind]
+    else row[column] = isNumber ? now + index * 1_000_003 + table.length : `${table}.${column}`
+  }
+  return row
+}
+
+const personal = (Object.keys(columns) as (keyof typeof columns)[]).filter((table) =>
+  Object.values<Kind>(columns[table]).some((kind) => kind !== 'none'),
+)
+
+async function fill({ db, company: of }: Scope): Promise<void> {
+  for (const table of personal) {
+    await db.query
+      .insertInto(table)
+      .values(canaryRow(table, of) as never)
+      .execute()
+  }
+}
+
+/** All rows of all tables, as text. */
+async function everything(db: Database): Promise<string> {
+  const texts: string[] = []
+  for (const table of Object.keys(await schemaOf(db)))
+    if (table.startsWith('poppy_'))
+      texts.push(
+        JSON.stringify(
+          await db.query
+            .selectFrom(table as never)
+            .selectAll()
+            .execute(),
+        ),
+      )
+  return texts.join('\n')
+}
+
+const every = (kind: Kind, tables: readonly (keyof typeof columns)[]) =>
+  tables.flatMap((table) =>
+    Object.entries<Kind>(columns[table])
+      .filter((entry) => entry[1] === kind)
+      .map(([column]) => JSON.stringify(canaryRow(table, company)[column])),
+  )
+
+describe.each(stores)('What is kept of a person in $name', ({ missing, fresh }) => {
+  const test = it.skipIf(missing !== null)
+  async function start(): Promise<Scope> {
+    const { open } = await fresh()
+    return { db: await open(), company }
+  }
+
+  test('is known for every column of every table', async () => {
+    const { db } = await start()
+    const found = await schemaOf(db)
+    // What the replay file notes of the machine names nobody.
+    delete found.poppy_opened
+    const sorted = (tables: Record<string, readonly string[]>) =>
+      Object.fromEntries(Object.entries(tables).map(([table, of]) => [table, [...of].sort()]))
+    const known = Object.entries(columns).map(([table, of]) => [table, Object.keys(of)] as const)
+    expect(sorted(found)).toEqual(sorted(Object.fromEntries(known)))
+  })
+
+  test.each<{ name: string; person: Person; tables: readonly (keyof typeof columns)[] }>([
+    { name: 'an account', person: account, tables: personal },
+    { name: 'a User', person: user, tables: personal.filter((table) => table !== 'poppy_used_ids') },
+  ])('is exported and erased whole, for $name', async ({ person, tables }) => {
+    const scope = await start()
+    await fill(scope)
+    const data = JSON.stringify(await exportPerson(scope, person, { now: () => now }))
+    for (const shown of ['account', 'agent', 'user', 'shown', 'sign-in', 'session'] as const)
+      for (const value of every(shown, tables)) expect(data).toContain(value)
+    for (const value of every('secret', personal)) expect(data).not.toContain(value.slice(1, -1))
+
+    // Another Company has the very same ids in the same store.
+    await fill({ db: scope.db, company: 'https://other.example' })
+    const erased = await erasePerson(scope, person, { now: () => now })
+    expect(erased).toEqual({
+      sessions: 1,
+      signIns: 1,
+      codes: 1,
+      browsers: 1,
+      answeredPages: tables === personal ? 1 : 0,
+    })
+    const ours = (await everything(scope.db))
+      .split('},{')
+      .filter((row) => !row.includes('https://other.example'))
+      .join('\n')
+    for (const kind of ['account', 'user', 'secret', 'shown', 'session'] as const)
+      for (const value of every(kind, tables)) expect(ours).not.toContain(value)
+    const other = { db: scope.db, company: 'https://other.example' }
+    expect(await exportPerson(other, person, { now: () => now })).toEqual({
+      ...(JSON.parse(data) as object),
+      company: other.company,
+    })
+    const nothing = { sessions: [], signIns: [], codes: [], browsers: [], answeredPages: [] }
+    expect(await exportPerson(scope, person, { now: () => now })).toEqual({ company, exportedAt: now, ...nothing })
+    expect(await erasePerson(scope, person, { now: () => now })).toMatchObject({ sessions: 0, signIns: 0 })
+  })
+
+  test('leaves everybody else as they were', async () => {
+    const scope = await start()
+    await fill(scope)
+    await insertGrant(scope, grantRow({ id: 'of bob', account: 'bob' }))
+    await insertSession(scope, sessionRow({ id: 'of bob', account: 'bob', grant_id: 'of bob' }))
+    // The same agent, another User; and the same User ID at another agent.
+    await insertSession(scope, sessionRow({ id: 'another user', client_id: user.clientId }))
+    await insertSession(scope, sessionRow({ id: 'another agent', user_id: user.userId }))
+    await insertCode(scope, codeRow({ account: 'bob' }))
+    await claimIds(scope, [
+      { kind: 'form', owner: 'bob', id: 'f', expiresAt: now },
+      { kind: 'client_assertion', owner: user.clientId, id: 'a', expiresAt: now },
+    ])
+    await erasePerson(scope, account, { now: () => now })
+    await erasePerson(scope, user, { now: () => now })
+    const left = await everything(scope.db)
+    expect(left.match(/"bob"/g)).toHaveLength(4)
+    for (const id of ['of bob', 'another user', 'another agent']) expect(left).toContain(`"id":"${id}"`)
+    // What an agent used once stays used.
+    expect(await claimIds(scope, [{ kind: 'client_assertion', owner: user.clientId, id: 'a', expiresAt: now }])).toBe(
+      false,
+    )
+  })
+
+  test('waits for whoever uses an Account Token at that moment, and deletes what they got', async () => {
+    const { open } = await fresh()
+    const [scope, other]: Scope[] = [
+      { db: await open(), company },
+      { db: await open(), company },
+    ] as const
+    if (!scope || !other) throw new Error('two instances are needed')
+    await insertGrant(scope, grantRow({ token_hash: 'hash' }))
+    const held = Promise.withResolvers<void>()
+    // Begun out here: whatever begins inside would be part of the transaction.
+    const erasing = held.promise.then(() => erasePerson(other, 'ada', { now: () => now }))
+    await scope.db.transaction(async () => {
+      await findGrantByToken(scope, 'hash', { isHeld: true })
+      held.resolve()
+      // Long enough for an erasure that doesn't wait to be over.
+      for (let turn = 0; turn < 50; turn++) await exportPerson(scope, 'bob', { now: () => now })
+      await insertSession(scope, sessionRow({ account: 'ada', grant_id: 'g' }))
+    })
+    expect(await erasing).toMatchObject({ sessions: 1, signIns: 1 })
+    expect(await everything(scope.db)).not.toContain('"ada"')
+  })
+
+  test('is asked for by a name, never by none', async () => {
+    const scope = await start()
+    await fill(scope)
+    const before = await everything(scope.db)
+    for (const nobody of [undefined, null, '', {}, { clientId: user.clientId }, { clientId: '', userId: 'u' }, 7]) {
+      await expect(exportPerson(scope, nobody as never, { now: () => now })).rejects.toThrow(TypeError)
+      await expect(erasePerson(scope, nobody as never, { now: () => now })).rejects.toThrow(TypeError)
+    }
+    expect(await everything(scope.db)).toBe(before)
+  })
+})
