@@ -1,4 +1,5 @@
 import type { Identity } from './identity/identity.ts'
+import type { Clocks } from './net/clocks.ts'
 import type { DocumentReader } from './net/document.ts'
 import type { Fetch } from './net/exchange.ts'
 import type { Patience } from './net/patience.ts'
@@ -17,6 +18,8 @@ export interface AgentContext {
   readonly allowHttp: boolean
   readonly readDocument: DocumentReader
   readonly patience: Patience
+  /** The time as each Company has it, for what is signed for it. */
+  readonly clocks: Clocks
   /** The newest `DPoP-Nonce` of each origin (4.3). */
   readonly nonces: Nonces
   /** Tells those who wait in this process that a sign-in has ended. */

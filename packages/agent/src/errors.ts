@@ -15,6 +15,7 @@ export const agentErrors = {
   // 4.1 to 4.3: Sessions and tokens
   client_refused: 'give_up',
   proof_refused: 'give_up',
+  clock_differs: 'give_up',
   token_refused: 'retry',
   request_refused: 'give_up',
   bad_answer: 'give_up',

@@ -3,6 +3,7 @@ import { type Company, completeSignInAt, openCompany } from './company.ts'
 import { type AgentContext, createEndings, createNonces } from './context.ts'
 import { AgentError } from './errors.ts'
 import { createIdentity } from './identity/identity.ts'
+import { createClocks } from './net/clocks.ts'
 import { createDocumentReader } from './net/document.ts'
 import type { Fetch } from './net/exchange.ts'
 import { createPatience } from './net/patience.ts'
@@ -111,6 +112,7 @@ export function createPersonalAgent(options: PersonalAgentOptions): PersonalAgen
     allowHttp,
     readDocument: createDocumentReader(fetch, now, patience),
     patience,
+    clocks: createClocks(now),
     nonces: createNonces(),
     endings: createEndings(),
     // In this process first, so that one of it at a time waits for the others.

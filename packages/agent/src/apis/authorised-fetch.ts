@@ -68,7 +68,7 @@ export async function authorisedFetch(
     )
   }
   // Each reason for another attempt counts once, so this ends.
-  const done = { nonce: false, renewed: false, signedIn: false }
+  const done = { nonce: false, clock: false, renewed: false, signedIn: false }
   let stale: HeldToken | undefined
   for (;;) {
     const held = await tokens.get(wanted, stale?.token)
@@ -95,6 +95,10 @@ export async function authorisedFetch(
         done.nonce = true
         continue
       case 'invalid_dpop_proof':
+        if (!done.clock && context.clocks.learn(tokens.place.issuer, request.url, response)) {
+          done.clock = true
+          continue
+        }
         throw new AgentError('proof_refused', `${company} did not accept the proof.`, {
           companyCode: refusal.error,
           status: response.status,
@@ -183,7 +187,7 @@ async function sendWith(
       await makeProof(proofKeys, {
         method: request.method,
         url: request.url,
-        now: context.now() / 1000,
+        now: context.clocks.at(tokens.place.issuer, request.url) / 1000,
         id: base64url(context.random(16)),
         tokenHash: await sha256(token),
         ...(nonce === undefined ? {} : { nonce }),

@@ -19,7 +19,9 @@ export function freshFor(headers: Headers, now: number): number {
     return /^\d{1,10}$/.test(maxAge) ? bounded(Number(maxAge) * 1000 - age) : 0
   }
   const expires = headers.get('expires')
-  if (expires !== null) return bounded(Date.parse(expires) - now)
+  // RFC 9111, 4.2.1: counted from the answer's own date, so that a clock that is wrong here changes nothing
+  const date = Date.parse(headers.get('date') ?? '')
+  if (expires !== null) return bounded(Date.parse(expires) - (Number.isFinite(date) ? date : now) - age)
   return unsaid
 }
 

@@ -1,4 +1,5 @@
 import { AgentError } from '../errors.ts'
+import { dateOf } from './clocks.ts'
 import { readRetryAfter } from './retry-after.ts'
 
 /** Rate limits (4.3): after a 429 the same request is not sent again before the time that the Company named. */
@@ -36,7 +37,7 @@ export function createPatience(options: PatienceOptions): Patience {
         const response = await attempt()
         if (response.status !== 429) return response
         await response.body?.cancel()
-        seconds = readRetryAfter(response.headers.get('retry-after'), now())
+        seconds = readRetryAfter(response.headers.get('retry-after'), dateOf(response) ?? now())
         notBefore.set(key, now() + seconds * 1000)
         const oldest = notBefore.keys().next()
         if (notBefore.size > maxRemembered && !oldest.done) notBefore.delete(oldest.value)

@@ -3,7 +3,7 @@ const unsaid = 10
 
 /**
  * Reads `Retry-After` (RFC 9110, 10.2.3): seconds, or an HTTP date.
- * @param now Unix time in milliseconds
+ * @param now Unix time in milliseconds, by the clock of whoever answered where it says what that is
  * @returns whole seconds, at least 1
  */
 export function readRetryAfter(value: string | null, now: number): number {

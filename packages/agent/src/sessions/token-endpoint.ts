@@ -51,7 +51,7 @@ export async function requestToken(
   server: OAuthMetadata,
   request: TokenRequest,
 ): Promise<TokenAnswer> {
-  const { text, status, failure } = await post(context, server.token_endpoint, server.token_endpoint, request)
+  const { text, status, failure } = await post(context, server, server.token_endpoint, server.token_endpoint, request)
   if (failure) return { failure }
   const parsed = tokenResponseSchema.safeParse(parseJson(text))
   if (status !== 200 || !parsed.success) {
@@ -83,7 +83,8 @@ export async function revokeToken(context: AgentContext, server: OAuthMetadata, 
   const parameters = async () => ({ token, token_type_hint: 'refresh_token' })
   let failure: OAuthFailure | undefined
   for (const audience of revocationAudiences(server)) {
-    const answer = await post(context, server.revocation_endpoint, audience, { parameters, proofKeys: undefined })
+    const request = { parameters, proofKeys: undefined }
+    const answer = await post(context, server, server.revocation_endpoint, audience, request)
     failure = answer.failure
     if (!failure) return
     if (failure.error !== 'invalid_client') break
@@ -100,21 +101,25 @@ export async function revokeToken(context: AgentContext, server: OAuthMetadata, 
 
 async function post(
   context: AgentContext,
+  server: OAuthMetadata,
   url: string,
   audience: string,
   request: TokenRequest,
 ): Promise<{ readonly text: string; readonly status: number; readonly failure?: OAuthFailure }> {
-  // 4.3: one retry with the nonce, never more, and none without a nonce to use
-  for (let mayRetry = request.proofKeys !== undefined; ; mayRetry = false) {
-    let sent: readonly string[] = []
+  // 4.3: one retry with the nonce, never more, and none without a nonce to use; and one with the Company's own time
+  let mayRetry = request.proofKeys !== undefined
+  let mayLearn = true
+  const now = () => context.clocks.at(server.issuer, url) / 1000
+  for (;;) {
+    let sent: Readonly<Record<string, string>> = {}
     const response = await context.patience({ method: 'POST', url }, async () => {
-      const form = await withClientAssertion(context, audience, await request.parameters())
-      sent = Object.values(form)
+      const form = await withClientAssertion(context, audience, now(), await request.parameters())
+      sent = form
       const headers: Record<string, string> = {
         'content-type': 'application/x-www-form-urlencoded',
         accept: 'application/json',
       }
-      if (request.proofKeys) headers.dpop = await tokenProof(context, url, request.proofKeys)
+      if (request.proofKeys) headers.dpop = await tokenProof(context, url, now(), request.proofKeys)
       const answer = await send(
         context.fetch,
         url,
@@ -130,7 +135,11 @@ async function post(
     }
     const text = await readText(response, maxBytes)
     if (response.ok) return { text, status: response.status }
-    const failure = readFailure(response, text, sent)
+    const failure = readFailure(response, text, Object.values(sent))
+    if (mayLearn && isAboutTime(failure, sent) && context.clocks.learn(server.issuer, url, response)) {
+      mayLearn = false
+      continue
+    }
     if (failure.error !== 'use_dpop_nonce') return { text, status: response.status, failure }
     if (!mayRetry || response.headers.get('dpop-nonce') === null) {
       throw new AgentError('proof_refused', nonceTrouble(url, mayRetry), {
@@ -138,7 +147,15 @@ async function post(
         status: response.status,
       })
     }
+    mayRetry = false
   }
+}
+
+/** Whether the time in an assertion or a proof may be why it was refused: an `invalid_grant` without one is about a code. */
+function isAboutTime({ error }: OAuthFailure, form: Readonly<Record<string, string>>): boolean {
+  return (
+    error === 'invalid_client' || error === 'invalid_dpop_proof' || (error === 'invalid_grant' && 'assertion' in form)
+  )
 }
 
 /** What to say of a Company that goes on asking for nonces, or asks for one without giving it. */
@@ -152,9 +169,10 @@ export function nonceTrouble(url: string, isFirst: boolean): string {
 function withClientAssertion(
   context: AgentContext,
   audience: string,
+  now: number,
   parameters: Readonly<Record<string, string>>,
 ): Promise<Record<string, string>> {
-  const { identity, now, random } = context
+  const { identity, random } = context
   return identity.signingKey().then(async (key) => ({
     ...parameters,
     client_id: identity.clientId,
@@ -162,18 +180,18 @@ function withClientAssertion(
     client_assertion: await makeClientAssertion(key, {
       clientId: identity.clientId,
       audience,
-      now: now() / 1000,
+      now,
       id: base64url(random(16)),
     }),
   }))
 }
 
-function tokenProof(context: AgentContext, url: string, keys: ProofKeys): Promise<string> {
+function tokenProof(context: AgentContext, url: string, now: number, keys: ProofKeys): Promise<string> {
   const nonce = context.nonces.get(url)
   return makeProof(keys, {
     method: 'POST',
     url,
-    now: context.now() / 1000,
+    now,
     id: base64url(context.random(16)),
     ...(nonce === undefined ? {} : { nonce }),
   })

@@ -140,7 +140,7 @@ export function createSessionTokens(
             clientId: context.identity.clientId,
             userId,
             tokenEndpoint: source.server.token_endpoint,
-            now: context.now() / 1000,
+            now: context.clocks.at(source.server.issuer, source.server.token_endpoint) / 1000,
             id: base64url(context.random(16)),
           }),
           ...(sessionId === null ? {} : { sessionId }),
