@@ -351,7 +351,7 @@ export const cases: readonly Case[] = [
     situation: 'Host and forwarded headers name a strange host, a strange scheme, or carry quotes and commas.',
     right:
       'Only the configured origin is ever published, an unknown host is refused, and forwarded headers count only when switched on.',
-    built: false,
+    built: true,
   },
   {
     id: 'K39',

@@ -125,11 +125,10 @@ describe('every document', () => {
     }
   })
 
-  it('is the same whatever the request says of host, scheme and port; so is every answer to an error', async () => {
+  it('is the same whatever a request forwards of host, scheme and port; so is every answer to an error [K38]', async () => {
     const world = await makeWorld()
     const lies: Record<string, string>[] = [
       {
-        host: 'evil.test',
         'x-forwarded-host': 'evil.test',
         'x-forwarded-proto': 'javascript',
         'x-forwarded-port': '666',
@@ -153,9 +152,16 @@ describe('every document', () => {
     for (const [method = '', path = ''] of asked) {
       const right = await told(origin + path, method, {})
       for (const headers of lies)
-        for (const base of [origin, 'https://evil.test', 'http://evil.test:8080'])
+        for (const base of [origin, 'http://127.0.0.1:3000', 'http://localhost:8080'])
           expect(await told(base + path, method, headers)).toBe(right)
       expect(right).not.toContain('evil')
+      // Whose name isn't ours learns that, and gets nothing that a cache could keep.
+      for (const host of ['evil.test', 'miramar.example.evil.test', 'miramar.example, evil.test', '"evil.test"']) {
+        const answer = await world.send(new Request(`http://127.0.0.1:3000${path}`, { method, headers: { host } }))
+        expect([path, answer.status]).toEqual([path, path === '/nothing' ? 404 : 421])
+        expect(answer.headers.get('cache-control')).toBe('no-store')
+        expect(`${JSON.stringify([...answer.headers])} ${await answer.text()}`).not.toContain('evil')
+      }
     }
   })
 
@@ -170,8 +176,8 @@ describe('every document', () => {
       code_challenge: 'x'.repeat(43),
       code_challenge_method: 'S256',
     })
-    const headers = { 'x-forwarded-host': 'evil.test', host: 'evil.test' }
-    const answer = await world.send(new Request(`http://evil.test/poppy/authorize?${query}`, { headers }))
+    const headers = { 'x-forwarded-host': 'evil.test', 'x-forwarded-proto': 'http', origin: 'http://evil.test' }
+    const answer = await world.send(new Request(`http://localhost:3000/poppy/authorize?${query}`, { headers }))
     expect(answer.headers.get('location')).toBe(
       `${origin}/login?next=${encodeURIComponent(`/poppy/authorize?${query}`)}`,
     )

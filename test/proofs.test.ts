@@ -282,7 +282,7 @@ describe('behind a proxy', () => {
       const inner = 'http://127.0.0.1:3000/poppy/tools/echo'
       return outcome(await world.send(new Request(inner, { method: 'POST', headers: all, body: '{"text":"hello"}' })))
     }
-    const forwarded = { 'x-forwarded-host': 'evil.test', 'x-forwarded-proto': 'http', host: 'evil.test' }
+    const forwarded = { 'x-forwarded-host': 'evil.test', 'x-forwarded-proto': 'http', host: 'localhost:3000' }
     for (const headers of [{}, forwarded]) {
       expect(await call(echoUrl, headers)).toBe('200')
       expect(await call('http://127.0.0.1:3000/poppy/tools/echo', headers)).toBe('401 invalid_dpop_proof')

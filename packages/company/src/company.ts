@@ -11,6 +11,7 @@ import { systemRandom } from './crypto/random.ts'
 import { createSealer } from './crypto/seal.ts'
 import { createAddresses } from './discovery/addresses.ts'
 import type { Published } from './discovery/documents.ts'
+import { createHosts } from './discovery/hosts.ts'
 import { createLifecycle } from './lifecycle.ts'
 import { consoleLog } from './log.ts'
 import { createDocumentFetcher } from './net/fetch-document.ts'
@@ -96,11 +97,19 @@ export function createCompany(config: CompanyConfig): Company {
     )
   }
 
-  const addresses = createAddresses({ origin })
+  const addresses = createAddresses({ origin, ...checked.reach })
+  const hosts = createHosts({
+    origin,
+    domains: checked.domains,
+    inner: checked.reach.innerHosts,
+    forwardedHost: checked.reach.forwardedHost,
+    log,
+  })
   const published: Published = {
     addresses,
     name: config.organization.name,
-    domain: config.organization.domain,
+    domains: checked.domains,
+    hosts,
     description: config.organization.description ?? `What ${config.organization.name} offers to personal agents`,
     scopes: checked.scopes,
     direct: checked.direct,
@@ -175,7 +184,7 @@ export function createCompany(config: CompanyConfig): Company {
     mcp: published.hasTools
       ? createMcpEndpoint({
           registry,
-          serverInfo: { name: config.organization.domain, title: config.organization.name, version: '1' },
+          serverInfo: { name: checked.domains[0] as string, title: config.organization.name, version: '1' },
           url: addresses.mcp,
           resourceMetadataUrl: addresses.mcpMetadata,
           log,
@@ -188,7 +197,7 @@ export function createCompany(config: CompanyConfig): Company {
         : {
             endpoint: addresses.browserSession,
             cookie: checked.browser,
-            pages: { origin, domains: [config.organization.domain] },
+            pages: { origin, domains: checked.domains },
             directory,
             scope: lifecycle.scope,
             limits,

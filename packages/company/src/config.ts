@@ -3,16 +3,17 @@ import { type BrowserSettings, checkBrowser } from './browser/browser-settings.t
 import type { CookieSettings } from './browser/cookie.ts'
 import { checkAgents, checkShapes, isPlain, refuseUnknown } from './config-shapes.ts'
 import { wrong } from './configuration-error.ts'
+import { checkOrganization, domainAbove, type OrganizationConfig } from './discovery/domains.ts'
+import { type CheckedReach, checkReach, type ReachConfig } from './discovery/reach-settings.ts'
 import type { FetchDocument } from './net/fetch-document.ts'
 import type { Account } from './sign-in/routes.ts'
 import type { Logger, Store } from './store/database.ts'
 import type { Tool } from './tools/tool.ts'
 
 /** What a company sets. Checked once, when `createCompany` runs; each mistake is a sentence that says what to write. */
-export interface CompanyConfig {
-  /** Who the Company is (3.1). `domain` is a bare host name, the one at which `poppy.json` is asked for. */
-  readonly organization: { readonly name: string; readonly domain: string; readonly description?: string }
-  /** `https://host`: all URLs, `htu`, `aud` and redirects begin with it; never taken from a request. It is also the issuer. */
+export interface CompanyConfig extends ReachConfig {
+  readonly organization: OrganizationConfig
+  /** `https://host`: all URLs, `htu`, `aud` and redirects begin with it; never taken from a request. */
   readonly origin: string
   /**
    * At least 32 characters from a random source, or a list with the newest first. It seals Session Tokens and derives
@@ -69,6 +70,9 @@ export interface CompanyConfig {
 const knownSettings = new Set<string>([
   'organization',
   'origin',
+  'basePath',
+  'issuer',
+  'proxy',
   'secret',
   'store',
   'account',
@@ -98,6 +102,9 @@ const notBuilt: Readonly<Record<string, string>> = {
 
 /** The configuration once it is known to be right. */
 export interface CheckedConfig {
+  /** The Company's domains, the main one first. */
+  readonly domains: readonly string[]
+  readonly reach: CheckedReach
   readonly secrets: readonly string[]
   readonly direct: readonly string[] | undefined
   /** Null where no browser may join (5). */
@@ -124,50 +131,23 @@ export function checkConfig(config: CompanyConfig): CheckedConfig {
       throw wrong(`There is no setting \`${name}\`. The settings are: ${[...knownSettings].join(', ')}.`)
   }
   checkShapes(config)
-  checkOrganization(config)
-  checkOrigin(config)
+  const domains = checkOrganization(config.organization)
+  checkOrigin(config, domains)
   checkAgents(config)
   const scopes = checkScopes(config.scopes ?? {})
   return {
+    domains,
+    reach: checkReach(config),
     secrets: checkSecrets(config.secret),
     scopes,
     direct: checkDirect(config, scopes),
-    browser: checkBrowser(config.browser, {
-      domains: [config.organization.domain],
-      host: new URL(config.origin).hostname,
-    }),
+    browser: checkBrowser(config.browser, { domains, host: new URL(config.origin).hostname }),
     nonceLifetime: checkNonces(config.nonces),
     lifetimes: checkLifetimes(config.lifetimes ?? {}),
   }
 }
 
-function checkOrganization({ organization }: CompanyConfig): void {
-  if (isPlain(organization)) {
-    if ('domains' in organization)
-      throw wrong('Several domains are not built in this version. Write one `organization.domain`.')
-    refuseUnknown('organization', organization, ['name', 'domain', 'description'])
-  }
-  if (typeof organization?.name !== 'string' || organization.name.trim() === '') {
-    throw wrong(
-      "`organization.name` is missing: the name that people know, such as organization: { name: 'Hotel Miramar', … }.",
-    )
-  }
-  const { domain, description } = organization
-  if (description !== undefined && (typeof description !== 'string' || description.trim() === ''))
-    throw wrong('`organization.description` is a sentence that agents read, such as what can be done here.')
-  if (
-    typeof domain !== 'string' ||
-    domain !== domain.toLowerCase() ||
-    !/^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(domain) ||
-    domain.length > 253
-  ) {
-    throw wrong(
-      "`organization.domain` must be a bare host name in lower case, without https:// and without a port, such as 'miramar.example'.",
-    )
-  }
-}
-
-function checkOrigin({ origin, development, organization }: CompanyConfig): void {
+function checkOrigin({ origin, development }: CompanyConfig, domains: readonly string[]): void {
   let url: URL
   try {
     url = new URL(origin)
@@ -188,9 +168,9 @@ function checkOrigin({ origin, development, organization }: CompanyConfig): void
   }
   if (development && !isLoopback)
     throw wrong('`development: true` is for loopback hosts alone (localhost, 127.0.0.1, [::1]). Take it out.')
-  if (url.hostname !== organization.domain && !url.hostname.endsWith(`.${organization.domain}`)) {
+  if (domainAbove(url.hostname, domains) === undefined) {
     throw wrong(
-      `\`origin\` must be on \`organization.domain\` or a subdomain of it: ${url.hostname} is not on ${organization.domain}.`,
+      `\`origin\` must be on a domain of \`organization\` or a subdomain of it: ${url.hostname} is not on ${domains.join(' or ')}.`,
     )
   }
 }

@@ -76,9 +76,10 @@ export function createRequestHandler(parts: HandlerParts): RequestHandler {
       const found = router.find(pathOf(request))
       if (!found) return json({ error: 'not_found', error_description: 'Nothing is here.' }, 404)
       const { route, rest } = found
-      if (route.crossOrigin && request.method === 'OPTIONS') return preflight(allowOf(route))
       let response: Response
       try {
+        parts.published.hosts.check(request, route.atEachHost === true)
+        if (route.crossOrigin && request.method === 'OPTIONS') return preflight(allowOf(route))
         response = await handlerOf(route, request.method)(request, rest)
       } catch (error) {
         response = await route.fail(error)
@@ -89,14 +90,26 @@ export function createRequestHandler(parts: HandlerParts): RequestHandler {
 }
 
 function documentRoutes({ published, registry }: HandlerParts, fail: Route['fail']): Record<string, Route> {
-  const { addresses } = published
+  const { addresses, domains, hosts } = published
   const document = (value: unknown): Route => ({ methods: { GET: serveDocument(value) }, crossOrigin: true, fail })
+  const wellKnown = (value: unknown): Route => ({ ...document(value), atEachHost: true })
+  // 3.1: each domain answers for itself
+  const byDomain = new Map(
+    domains.map((domain) => [domain, serveDocument(discoveryOf(published, domain), hosts.vary)] as const),
+  )
   return {
-    [addresses.poppyPath]: document(discoveryOf(published)),
-    [addresses.routeOf(addresses.oauthMetadata)]: document(oauthMetadataOf(published)),
+    [addresses.poppyPath]: {
+      methods: {
+        GET: (request) => (byDomain.get(hosts.domainOf(request)) as ReturnType<typeof serveDocument>)(request),
+      },
+      crossOrigin: true,
+      atEachHost: true,
+      fail,
+    },
+    [addresses.routeOf(addresses.oauthMetadata)]: wellKnown(oauthMetadataOf(published)),
     ...(published.hasTools
       ? {
-          [addresses.routeOf(addresses.mcpMetadata)]: document(mcpMetadataOf(published)),
+          [addresses.routeOf(addresses.mcpMetadata)]: wellKnown(mcpMetadataOf(published)),
           [addresses.routeOf(addresses.openapi)]: document(
             writeOpenApi({
               info: { title: published.name, version: '1', description: published.description },

@@ -44,6 +44,7 @@ export const errorTable = {
   // Not standardised: plain HTTP
   not_found: { section: '7.13', status: 404 },
   method_not_allowed: { section: '7.13', status: 405 },
+  misdirected_request: { section: '7.13', status: 421 },
   request_too_large: { section: '7.13', status: 413 },
   unsupported_media_type: { section: '7.13', status: 415 },
   // 6: what a tool can end in, the same words over HTTP and MCP

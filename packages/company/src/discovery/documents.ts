@@ -7,6 +7,7 @@ import {
   signatureAlgorithms,
 } from '@poppyseed/protocol'
 import type { Addresses } from './addresses.ts'
+import type { Hosts } from './hosts.ts'
 
 /** Section 3: what a Company publishes of itself. */
 
@@ -14,7 +15,9 @@ import type { Addresses } from './addresses.ts'
 export interface Published {
   readonly addresses: Addresses
   readonly name: string
-  readonly domain: string
+  /** The main one first. */
+  readonly domains: readonly string[]
+  readonly hosts: Hosts
   readonly scopes: Readonly<Record<string, string>>
   readonly direct: readonly string[] | undefined
   readonly hasTools: boolean
@@ -23,12 +26,12 @@ export interface Published {
   readonly description: string
 }
 
-/** `poppy.json` (3.1). What isn't there is not advertised. */
-export function discoveryOf(published: Published): unknown {
+/** `poppy.json` of one of the domains (3.1). What isn't there is not advertised. */
+export function discoveryOf(published: Published, domain: string): unknown {
   const { addresses, scopes } = published
   const discovery: Discovery = {
     protocolVersion: currentCodec.version,
-    organization: { name: published.name, domain: published.domain },
+    organization: { name: published.name, domain },
     issuer: addresses.issuer,
     signIn: { direct: published.direct, device: undefined, mediated: undefined },
     // 4.4: the protocol's own two need no description, and where nobody can sign in there is nothing to grant
@@ -65,7 +68,7 @@ export function oauthMetadataOf(published: Published): OAuthMetadata {
           code_challenge_methods_supported: ['S256'],
           authorization_response_iss_parameter_supported: true,
         }),
-    poppy_domains: [published.domain],
+    poppy_domains: [...published.domains],
     grant_types_supported: [
       grantTypes.jwtBearer,
       ...(direct === undefined ? [] : [grantTypes.authorizationCode, grantTypes.refreshToken]),

@@ -10,6 +10,8 @@ export interface Route {
   readonly methods: Readonly<Record<string, Handler>>
   /** Whether pages of other origins may call it: endpoints with tokens, never those with cookies. */
   readonly crossOrigin: boolean
+  /** Whether every host of the site's answers it, and not only the one that it is published at. */
+  readonly atEachHost?: boolean
   /** How an error is told here. */
   readonly fail: (error: unknown) => Response | Promise<Response>
 }
