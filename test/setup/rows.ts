@@ -1,4 +1,4 @@
-import type { CodesTable, GrantsTable, SessionsTable } from '../../packages/company/src/store/tables.ts'
+import type { AgentsTable, CodesTable, GrantsTable, SessionsTable } from '../../packages/company/src/store/tables.ts'
 
 /** Rows for storage tests: complete, with only what a test is about written in it. */
 
@@ -55,6 +55,19 @@ export function codeRow(row: Partial<Row<CodesTable>> = {}): Row<CodesTable> {
     expires_at: now + minutes(1),
     used_at: null,
     grant_id: null,
+    ...row,
+  }
+}
+
+export function agentRow(row: Partial<Row<AgentsTable>> = {}): Row<AgentsTable> {
+  return {
+    client_id: 'https://agent.example/client',
+    host: 'agent.example',
+    site: 'agent.example',
+    name: 'Example Agent',
+    first_seen_at: now,
+    last_seen_at: now,
+    registered_at: null,
     ...row,
   }
 }

@@ -2,6 +2,9 @@ import { isLoopbackHost } from '@poppyseed/protocol'
 import { type Accounts, createAccounts } from './accounts/connections.ts'
 import { createAdmission } from './agents/admission.ts'
 import { createAgentDirectory } from './agents/directory.ts'
+import { createNewcomers } from './agents/newcomers.ts'
+import { createRegistration } from './agents/registration.ts'
+import { defaultNewPerHour } from './agents/settings.ts'
 import { type BrowserReader, readBrowserPrincipal } from './browser/browser-principal.ts'
 import { type CompanyConfig, checkConfig } from './config.ts'
 import { createKeyImporter } from './crypto/key-importer.ts'
@@ -118,7 +121,14 @@ export function createCompany(config: CompanyConfig): Company {
   }
   const fetcher = config.fetchDocument === undefined ? createDocumentFetcher({ allowLoopback: development }) : null
   const importKey = createKeyImporter()
-  const admission = createAdmission(config.agents ?? {})
+  const agents = config.agents ?? {}
+  const admission = createAdmission(agents)
+  const newcomers = createNewcomers({
+    scope: () => lifecycle.scope(),
+    now,
+    registration: agents.register ? createRegistration({ register: agents.register, now, log }) : null,
+    newPerHour: agents.newPerHour === undefined ? defaultNewPerHour : agents.newPerHour,
+  })
   const directory = createAgentDirectory({
     fetchDocument: config.fetchDocument ?? (fetcher as NonNullable<typeof fetcher>),
     now,
@@ -126,6 +136,7 @@ export function createCompany(config: CompanyConfig): Company {
     allowHttp: development,
     importKey,
     log,
+    newcomers,
   })
   const lifecycle = createLifecycle({
     store: async () => config.store ?? (await defaultStore()),

@@ -1,4 +1,3 @@
-import { isClientId } from '@poppyseed/protocol'
 import type { CompanyConfig } from './config.ts'
 import { wrong } from './configuration-error.ts'
 import type { Logger } from './store/database.ts'
@@ -48,26 +47,5 @@ export function isPlain(value: unknown): value is Record<string, unknown> {
 export function refuseUnknown(setting: string, value: object, known: readonly string[]): void {
   for (const name of Object.keys(value)) {
     if (!known.includes(name)) throw wrong(`There is no \`${setting}.${name}\`. It has: ${known.join(', ')}.`)
-  }
-}
-
-/** The lists of Personal Agents (4.1). */
-export function checkAgents({ agents, development = false }: CompanyConfig): void {
-  if (agents === undefined) return
-  if (!isPlain(agents)) throw wrong('Write agents: { allow: […], block: […] }, with the client_id of each agent.')
-  refuseUnknown('agents', agents, ['allow', 'block'])
-  for (const name of ['allow', 'block'] as const) {
-    const list: unknown = agents[name]
-    if (list === undefined || typeof list === 'function') continue
-    if (!Array.isArray(list))
-      throw wrong(
-        `\`agents.${name}\` is a list of client_id addresses, or a function of one that says whether it is in it.`,
-      )
-    // Compared as strings: an entry that no agent can have would block nobody.
-    const odd: unknown = list.find((entry: unknown) => typeof entry !== 'string' || !isClientId(entry, development))
-    if (odd !== undefined)
-      throw wrong(
-        `\`agents.${name}\` has an entry that is no client_id: ${JSON.stringify(odd)}. Write the whole address, such as 'https://agent.example/agent.json'.`,
-      )
   }
 }

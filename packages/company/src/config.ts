@@ -1,7 +1,8 @@
 import { isLoopbackHost, isScope, protocolScopes } from '@poppyseed/protocol'
+import { type AgentSettings, checkAgents } from './agents/settings.ts'
 import { type BrowserSettings, checkBrowser } from './browser/browser-settings.ts'
 import type { CookieSettings } from './browser/cookie.ts'
-import { checkAgents, checkShapes, isPlain, refuseUnknown } from './config-shapes.ts'
+import { checkShapes, isPlain, refuseUnknown } from './config-shapes.ts'
 import { wrong } from './configuration-error.ts'
 import { checkOrganization, domainAbove, type OrganizationConfig } from './discovery/domains.ts'
 import { type CheckedReach, checkReach, type ReachConfig } from './discovery/reach-settings.ts'
@@ -37,11 +38,8 @@ export interface CompanyConfig extends ReachConfig {
   readonly tools?: readonly Tool[]
   /** Lets the browser of a Personal Agent join its Session (5): off when left out. */
   readonly browser?: true | BrowserSettings
-  /** Which Personal Agents may come (4.1), by exact `client_id`; `block` wins. */
-  readonly agents?: {
-    readonly allow?: readonly string[] | ((clientId: string) => boolean | Promise<boolean>)
-    readonly block?: readonly string[] | ((clientId: string) => boolean | Promise<boolean>)
-  }
+  /** Which Personal Agents may come (4.1). */
+  readonly agents?: AgentSettings
   /** DPoP nonces (4.3): off when left out. `lifetime` in seconds, 300 when left out. */
   readonly nonces?: boolean | { readonly lifetime?: number }
   /** Lifetimes, in seconds. */

@@ -325,13 +325,13 @@ describe('a Session assertion', () => {
 })
 
 describe('the keys that are asked for', () => {
-  it('are those of the algorithm and key id in the header', async () => {
-    const asked: [SignatureAlgorithm, string | undefined][] = []
+  it('are those of the algorithm and key id in the header, once more when none of them fits', async () => {
+    const asked: [SignatureAlgorithm, string | undefined, boolean][] = []
     const expected = {
       ...settings(),
       audiences,
-      findKeys: (async (jwt) => {
-        asked.push([jwt.algorithm, jwt.keyId])
+      findKeys: (async (jwt, again) => {
+        asked.push([jwt.algorithm, jwt.keyId, again])
         return []
       }) satisfies KeyFinder,
     }
@@ -340,8 +340,10 @@ describe('the keys that are asked for', () => {
     // What is wrong without a look at the signature costs no key.
     await told(checkClientAssertion(await sign(CLIENT, { claims: { exp: NOW - 60 } }), expected))
     expect(asked).toEqual([
-      ['ES256', 'k1'],
-      ['RS256', undefined],
+      ['ES256', 'k1', false],
+      ['ES256', 'k1', true],
+      ['RS256', undefined, false],
+      ['RS256', undefined, true],
     ])
   })
 })

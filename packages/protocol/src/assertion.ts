@@ -13,8 +13,12 @@ export const clientAssertionType = 'urn:ietf:params:oauth:client-assertion-type:
 /** The grant that starts a Session (4.2, RFC 7523). */
 export const jwtBearerGrant = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
-/** Finds the keys of the client that may have signed: those of the `kid`, or all that fit when there is none. */
-export type KeyFinder = (jwt: UnverifiedJwt) => Promise<readonly PublicKey[]>
+/**
+ * Finds the keys of the client that may have signed: those of the `kid`, or all that fit when there is none. Asked `again`
+ * when none of them had made the signature: the client may have changed its keys since they were fetched, also under the
+ * same name.
+ */
+export type KeyFinder = (jwt: UnverifiedJwt, again: boolean) => Promise<readonly PublicKey[]>
 
 /** What either kind of assertion is checked against. */
 export interface AssertionExpectation {
@@ -160,8 +164,10 @@ async function check(
   const notBefore = payload.nbf === undefined ? undefined : (readTime(payload, 'nbf') ?? Number.POSITIVE_INFINITY)
   if (notBefore !== undefined && notBefore > now + skew) throw refuse('nbf in the future')
 
-  for (const key of await expected.findKeys(jwt)) {
-    if (await hasValidSignature(jwt, key)) return { id, passesUntil: Math.ceil(expires + skew) }
+  for (const again of [false, true]) {
+    for (const key of await expected.findKeys(jwt, again)) {
+      if (await hasValidSignature(jwt, key)) return { id, passesUntil: Math.ceil(expires + skew) }
+    }
   }
   throw refuse('no key of the client made this signature')
 }

@@ -1,3 +1,4 @@
+import { agentNames } from '../agents/store.ts'
 import { formLifetime } from '../sign-in/form-lifetime.ts'
 import type { Scope } from '../store/database.ts'
 import { type ErasedPerson, erasePerson, exportPerson, type PersonData } from './person.ts'
@@ -11,6 +12,8 @@ export interface ConnectedAgent {
   readonly clientId: string
   /** The host of its `client_id`: the part of its identity that was checked. */
   readonly host: string
+  /** What it calls itself, in one line; show its host beside it, since the name is nothing but its word (4.5). */
+  readonly name: string
   /** The rights it has, as scopes and in the company's words. */
   readonly rights: readonly { readonly scope: string; readonly text: string }[]
   /** Milliseconds since 1970. */
@@ -55,10 +58,16 @@ export function createAccounts(options: {
 }): Accounts {
   return {
     async connectedAgents(account) {
-      const grants = await grantsOf(await options.scope(), { account, now: options.now() })
+      const scope = await options.scope()
+      const grants = await grantsOf(scope, { account, now: options.now() })
+      const names = await agentNames(
+        scope,
+        grants.map(({ clientId }) => clientId),
+      )
       return grants.map((grant) => ({
         clientId: grant.clientId,
         host: new URL(grant.clientId).host,
+        name: names.get(grant.clientId) ?? new URL(grant.clientId).host,
         rights: grant.scopes.map((scope) => ({ scope, text: options.texts[scope] ?? scope })),
         connectedAt: grant.createdAt,
         lastUsedAt: grant.lastUsedAt,

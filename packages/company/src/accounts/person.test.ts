@@ -68,6 +68,17 @@ const columns = {
     expires_at: 'shown',
   },
   poppy_proofs: { company: 'none', mark: 'none', expires_at: 'none' },
+  // Who the agents are that came here, and nothing of whom they came for.
+  poppy_agents: {
+    company: 'none',
+    client_id: 'none',
+    host: 'none',
+    site: 'none',
+    name: 'none',
+    first_seen_at: 'none',
+    last_seen_at: 'none',
+    registered_at: 'none',
+  },
   poppy_schema: { version: 'none' },
 } satisfies { [Table in keyof Tables]: Record<keyof Tables[Table], Kind> }
 

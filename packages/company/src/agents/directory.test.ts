@@ -308,6 +308,34 @@ describe('when a Personal Agent is away or changes its keys', () => {
     expect(world.fetches(jwks)).toBe(2)
   })
 
+  it('finds another key under the name of the old one, and takes the old one no longer [K18]', async () => {
+    const world = startWorld()
+    expect(await world.signs(first)).toBe(true)
+    world.documents.set(jwks, { keys: [{ ...key(second).jwk, kid: 'first' }] })
+    expect(await world.signs(second, 'first')).toBe(true)
+    expect(world.fetches(jwks)).toBe(2)
+    expect(await world.signs(first)).toBe(false)
+    // A wrong signature under a right name brings no more fetches than a made-up name does.
+    for (let tries = 0; tries < 20; tries++) expect(await world.signs(first)).toBe(false)
+    expect(world.fetches(jwks)).toBe(2)
+    expect(await world.signs(second, 'first')).toBe(true)
+  })
+
+  it('asks a key endpoint that fails no more often because of made-up key names [K18]', async () => {
+    const world = startWorld()
+    expect(await world.signs(first)).toBe(true)
+    world.down.add(jwks)
+    world.now += 5 * minute
+    for (let index = 0; index < 50; index++) expect(await world.signs(second, `made-up-${index}`)).toBe(false)
+    expect(world.fetches(jwks)).toBe(2)
+    expect(await world.signs(first)).toBe(true)
+    // Nor where there never was a copy.
+    const cold = startWorld()
+    cold.down.add(jwks)
+    for (let index = 0; index < 50; index++) expect(await cold.signs(first)).toBe(false)
+    expect(cold.fetches(jwks)).toBe(1)
+  })
+
   it('fetches once per cool-down for any number of made-up key names [K18]', async () => {
     const world = startWorld()
     expect(await world.signs(first)).toBe(true)

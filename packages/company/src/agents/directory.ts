@@ -1,6 +1,5 @@
 import {
   type ClientMetadata,
-  hasValidSignature,
   isClientId,
   type KeyFinder,
   type KeyImporter,
@@ -14,6 +13,7 @@ import { type AgentList, readList } from './admission.ts'
 import { type AgentLog, type CacheLimits, createDocumentCache, faultOf } from './document-cache.ts'
 import { createFetchGate } from './fetch-gate.ts'
 import { findCandidates, importOnce, type KeySet, readKeySet } from './key-set.ts'
+import type { Newcomers } from './newcomers.ts'
 
 /** 4.1: who is calling. Finds a Personal Agent by its `client_id`: its document, its keys, and whether it may come in. */
 
@@ -31,6 +31,18 @@ export interface AgentDirectory {
    * agents arrive at once
    */
   readonly find: (clientId: string) => Promise<KnownAgent>
+  /**
+   * Lets an agent in that was found and then authenticated: registered where that is required, and not one new agent too
+   * many. Each endpoint at which agents authenticate asks it.
+   * @throws PoppyError `invalid_client`, `rate_limited`, `temporarily_unavailable`
+   */
+  readonly meet: (agent: KnownAgent) => Promise<void>
+  /**
+   * Whether an agent that was found, and can't authenticate here, is registered where that is required: for the page that
+   * a person sees.
+   * @throws PoppyError `invalid_client`, `rate_limited`, `temporarily_unavailable`
+   */
+  readonly checkRegistered: (agent: KnownAgent) => Promise<void>
 }
 
 /** What a directory needs. */
@@ -47,6 +59,8 @@ export interface AgentDirectoryOptions {
   readonly importKey: KeyImporter
   readonly log: AgentLog
   readonly limits?: Partial<AgentLimits> | undefined
+  /** Who looks at agents that may be new. Nobody when left out. */
+  readonly newcomers?: Newcomers | undefined
 }
 
 /** Bounds of a directory. Times in milliseconds. */
@@ -84,35 +98,36 @@ export function createAgentDirectory(options: AgentDirectoryOptions): AgentDirec
   })
   const keySets = createDocumentCache<KeySet>({ ...cached, read: readKeySet })
 
-  /** Usable keys of a set that may have signed; without a `kid`, only those that did. */
+  /** Usable keys of a set that may have signed. */
   async function keysFor(jwt: UnverifiedJwt, set: KeySet): Promise<readonly PublicKey[]> {
     const keys: PublicKey[] = []
     for (const jwk of findCandidates(set, jwt.keyId, jwt.algorithm)) {
       const key = await importKey(jwk, jwt.algorithm)
-      if (!key) continue
-      // With no name to miss, only the signature tells whether the agent has a new key.
-      if (jwt.keyId === undefined && !(await hasValidSignature(jwt, key))) continue
-      keys.push(key)
+      if (key) keys.push(key)
     }
     return keys
   }
 
-  async function findKeys(jwksUri: string, jwt: UnverifiedJwt): Promise<readonly PublicKey[]> {
-    let set: KeySet
+  /** What was judged by a copy that came just then: fetching once more can bring nothing newer. */
+  const judgedByNewest = new WeakSet<UnverifiedJwt>()
+
+  async function findKeys(jwksUri: string, jwt: UnverifiedJwt, again: boolean): Promise<readonly PublicKey[]> {
     try {
-      const found = await keySets.get(jwksUri)
-      const keys = await keysFor(jwt, found.value)
-      if (keys.length > 0 || found.isNew) return keys
+      if (!again) {
+        const found = await keySets.get(jwksUri)
+        if (found.isNew) judgedByNewest.add(jwt)
+        return await keysFor(jwt, found.value)
+      }
+      if (judgedByNewest.has(jwt)) return []
       const newer = await keySets.renew(jwksUri)
-      if (newer === null) return []
-      set = newer
+      return newer === null ? [] : await keysFor(jwt, newer)
     } catch (error) {
       if (error instanceof PoppyError) throw error
       faultOf(error)
+      judgedByNewest.add(jwt)
       // No keys: the assertion is refused as one with a wrong signature is, and only the log knows the difference.
       return []
     }
-    return keysFor(jwt, set)
   }
 
   return {
@@ -127,8 +142,10 @@ export function createAgentDirectory(options: AgentDirectoryOptions): AgentDirec
           throw error instanceof PoppyError ? error : refused(`client metadata: ${faultOf(error)}`)
         },
       )
-      return { metadata, findKeys: (jwt) => findKeys(metadata.jwksUri, jwt) }
+      return { metadata, findKeys: (jwt, again) => findKeys(metadata.jwksUri, jwt, again) }
     },
+    meet: async ({ metadata }) => options.newcomers?.meet(metadata),
+    checkRegistered: async ({ metadata }) => options.newcomers?.checkRegistered(metadata),
   }
 }
 

@@ -117,6 +117,8 @@ export function createDocumentCache<T>(parts: CacheParts<T>): DocumentCache<T> {
       const last = forced.get(url)
       const isRunning = running.has(url)
       if (!isRunning && last !== undefined && now() < last + limits.coolDown) return null
+      const failure = failures.get(url)
+      if (!isRunning && failure && now() < failure.until) return null
       if (!isRunning) forced.set(url, now())
       try {
         return await fetchOnce(url)

@@ -19,7 +19,8 @@ export interface AuthenticatedClient {
 /**
  * Checks who is asking. Claims nothing: the caller claims the assertion's id together with what it gives for it.
  * @param endpoint the URL called, one of the three names that `aud` may have
- * @throws PoppyError `invalid_request` or `invalid_client`
+ * @throws PoppyError `invalid_request`, `invalid_client`; for an agent that is new here also `rate_limited` and
+ * `temporarily_unavailable`
  */
 export async function authenticateClient(
   parameters: FormParameters,
@@ -49,5 +50,7 @@ export async function authenticateClient(
     maxLifetime: assertionLifetime,
     findKeys: agent.findKeys,
   })
+  // 4.1: only now is it somebody: a made-up client_id never gets this far
+  await settings.directory.meet(agent)
   return { clientId, agent, assertion: { id: checked.id, expiresAt: Math.ceil(checked.passesUntil * 1000) } }
 }

@@ -52,13 +52,14 @@ export async function readAuthorizationRequest(
   let agent: KnownAgent
   try {
     agent = await directory.find(clientId)
+    // 4.5: string equality, nothing cleverer
+    if (!agent.metadata.redirectUris.includes(redirectUri))
+      return { outcome: 'page', reason: 'redirect_uri is not one of the agent’s' }
+    await directory.checkRegistered(agent)
   } catch (error) {
     if (error instanceof PoppyError) return { outcome: 'page', reason: error.reason ?? error.code }
     throw error
   }
-  // 4.5: string equality, nothing cleverer
-  if (!agent.metadata.redirectUris.includes(redirectUri))
-    return { outcome: 'page', reason: 'redirect_uri is not one of the agent’s' }
 
   const state = single('state')
   const back = (error: ErrorCode, description: string): ReadRequest => ({

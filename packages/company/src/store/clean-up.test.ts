@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { codeRow, days, grantRow, minutes, now, sessionRow } from '../../../../test/setup/rows.ts'
+import { agentRow, codeRow, days, grantRow, minutes, now, sessionRow } from '../../../../test/setup/rows.ts'
 import { stores } from '../../../../test/setup/stores.ts'
 import { insertGrant } from '../accounts/store.ts'
 import { claimIds, claimProof, insertSession, readSession, signInSession } from '../sessions/store.ts'
@@ -63,6 +63,32 @@ describe.each(stores)('Cleaning up in $name', ({ missing, fresh }) => {
     await insertGrant(scope, grantRow({ id: 'g2' }))
     await signInSession(scope, { sessionId: 's', account: 'ada', grantId: 'g2', now: later })
     expect(await read()).toMatchObject({ grantId: 'g2', epoch: 1 })
+  })
+
+  test('an agent is forgotten after ninety days away, unless somebody still lets it in', async () => {
+    const { scope } = await start()
+    const here = async () =>
+      (await scope.db.query.selectFrom('poppy_agents').select('client_id').orderBy('client_id').execute()).map(
+        ({ client_id }) => client_id,
+      )
+    await insertGrant(scope, grantRow({ client_id: 'https://kept.example/', expires_at: null }))
+    await insertGrant(scope, grantRow({ id: 'g2', client_id: 'https://over.example/', expires_at: now + days(80) }))
+    for (const host of ['gone', 'kept', 'over']) {
+      const row = agentRow({ client_id: `https://${host}.example/` })
+      await scope.db.query
+        .insertInto('poppy_agents')
+        .values({ ...row, company })
+        .execute()
+    }
+    await scope.db.query
+      .insertInto('poppy_agents')
+      .values({ ...agentRow({ client_id: 'https://back.example/', last_seen_at: now + 1 }), company })
+      .execute()
+    await clean(scope, now + days(90))
+    expect(await here()).toHaveLength(4)
+    // The grant that ended goes first, then the agent that it had kept.
+    await clean(scope, now + days(90) + 1)
+    expect(await here()).toEqual(['https://back.example/', 'https://kept.example/'])
   })
 
   test('many rows go in bites, each a statement of its own', async () => {

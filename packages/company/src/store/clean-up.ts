@@ -15,6 +15,8 @@ const clockMargin = 5 * minute
 const codeMargin = day
 /** Ended Sessions and grants stay a day: an answer that says "ended" helps more than one that knows nothing. */
 const endedMargin = day
+/** An agent that stayed away this long and that nobody lets in any more is forgotten: the next time, it is new. */
+const agentMargin = 90 * day
 
 /** Of each kind in one call, so that a Company that closes hasn't to wait long. The next call goes on. */
 const mostBites = 400
@@ -26,10 +28,11 @@ interface Bite {
   readonly limit: number
 }
 
-/** Deletes expired marks, ids, codes, Sessions and grants of a Company, and answers how many rows. */
+/** Deletes expired marks, ids, codes, Sessions, grants and forgotten agents of a Company, and answers how many rows. */
 export async function cleanUp(scope: Scope, bite: Bite): Promise<number> {
   let rows = 0
-  for (const deleteSome of [deleteProofs, deleteUsedIds, deleteCodes, deleteSessions, deleteGrants, deleteBrowsers]) {
+  const kinds = [deleteProofs, deleteUsedIds, deleteCodes, deleteSessions, deleteGrants, deleteBrowsers, deleteAgents]
+  for (const deleteSome of kinds) {
     for (let bites = 0; bites < mostBites; bites++) {
       const { numDeletedRows } = await deleteSome(scope, bite)
       rows += Number(numDeletedRows)
@@ -132,6 +135,31 @@ function deleteBrowsers({ db, company }: Scope, { now, limit }: Bite) {
         .select('cookie_hash')
         .where('company', '=', company)
         .where('expires_at', '<', now - clockMargin)
+        .limit(limit),
+    )
+    .executeTakeFirstOrThrow()
+}
+
+function deleteAgents({ db, company }: Scope, { now, limit }: Bite) {
+  return db.query
+    .deleteFrom('poppy_agents')
+    .where('company', '=', company)
+    .where('client_id', 'in', (eb) =>
+      eb
+        .selectFrom('poppy_agents')
+        .select('client_id')
+        .where('company', '=', company)
+        .where('last_seen_at', '<', now - agentMargin)
+        .where(({ not, exists, selectFrom }) =>
+          not(
+            exists(
+              selectFrom('poppy_grants')
+                .select('id')
+                .where('company', '=', company)
+                .whereRef('poppy_grants.client_id', '=', 'poppy_agents.client_id'),
+            ),
+          ),
+        )
         .limit(limit),
     )
     .executeTakeFirstOrThrow()

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { codeRow, days, grantRow, minutes, now, sessionRow } from '../../../../test/setup/rows.ts'
+import { agentRow, codeRow, days, grantRow, minutes, now, sessionRow } from '../../../../test/setup/rows.ts'
 import { stores } from '../../../../test/setup/stores.ts'
 import * as persons from '../accounts/person-store.ts'
 import * as accounts from '../accounts/store.ts'
+import * as agents from '../agents/store.ts'
 import * as sessions from '../sessions/store.ts'
 import * as signIn from '../sign-in/store.ts'
 import * as cleaning from './clean-up.ts'
@@ -20,6 +21,13 @@ const proof = {
   passesUntil: now,
   now: now + minutes(2),
   idle: days(30),
+}
+
+const { last_seen_at: _, ...newAgent } = {
+  ...agentRow({ client_id: 'https://new.example/client', site: 'new.example' }),
+  since: now - 1,
+  most: 2,
+  mostOfSite: 1,
 }
 
 /** Each function with ids that both Companies have. */
@@ -45,13 +53,25 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   findCode: (scope) => signIn.findCode(scope, 'code'),
   spendCode: (scope) => signIn.spendCode(scope, { codeHash: 'code', now }),
   noteGrantOfCode: (scope) => signIn.noteGrantOfCode(scope, { codeHash: 'code', grantId: 'g' }),
+  findAgent: (scope) => agents.findAgent(scope, 'https://agent.example/client'),
+  countNewAgents: (scope) => agents.countNewAgents(scope, { site: 'agent.example', since: now - 1 }),
+  addAgent: (scope) => agents.addAgent(scope, newAgent),
+  noteAgent: (scope) => agents.noteAgent(scope, { clientId: 'https://agent.example/client', name: 'New name', now }),
+  agentNames: async (scope) => [...(await agents.agentNames(scope, ['https://agent.example/client']))],
   cleanUp: (scope) => cleaning.cleanUp(scope, { now: later, limit: 2 }),
 }
 
 /** Of what they export, what takes no scope. */
 const pure = ['scopesOf']
 
-const tables = ['poppy_sessions', 'poppy_grants', 'poppy_codes', 'poppy_used_ids', 'poppy_proofs'] as const
+const tables = [
+  'poppy_sessions',
+  'poppy_grants',
+  'poppy_codes',
+  'poppy_used_ids',
+  'poppy_proofs',
+  'poppy_agents',
+] as const
 
 async function everything(db: Database, company: string): Promise<unknown> {
   const rows = []
@@ -68,6 +88,7 @@ async function fill(scope: Scope): Promise<void> {
   await signIn.insertCode(scope, codeRow())
   await sessions.claimProof(scope, { ...proof, proofId: 'earlier' })
   await sessions.claimIds(scope, [{ kind: 'form', owner: 'ada', id: 'earlier', expiresAt: now }])
+  await agents.addAgent(scope, { ...newAgent, client_id: 'https://agent.example/client', site: 'agent.example' })
 }
 
 /** How often a statement touches a table, and how often it names the Company for it. */
@@ -79,7 +100,7 @@ function misses(sql: string): boolean {
 }
 
 it('each function of the chapters that asks the store is among the calls', () => {
-  const exported = [sessions, accounts, persons, signIn, cleaning].flatMap((chapter) =>
+  const exported = [sessions, accounts, persons, signIn, agents, cleaning].flatMap((chapter) =>
     Object.entries(chapter)
       .filter(([name, value]) => typeof value === 'function' && !pure.includes(name))
       .map(([name]) => name),

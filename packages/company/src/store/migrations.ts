@@ -128,6 +128,23 @@ const migrations: readonly Migration[] = [
       await createIndex('poppy_grants', ['company', 'client_id', 'user_id'])
     },
   },
+  {
+    title: 'Personal Agents that were here',
+    async run({ createTable, createIndex }) {
+      await createTable('poppy_agents', ['company', 'client_id'], {
+        company: 'text',
+        client_id: 'text',
+        host: 'text',
+        site: 'text',
+        name: 'text',
+        first_seen_at: 'time',
+        last_seen_at: 'time',
+        registered_at: 'time?',
+      })
+      await createIndex('poppy_agents', ['company', 'first_seen_at'])
+      await createIndex('poppy_agents', ['company', 'last_seen_at'])
+    },
+  },
 ]
 
 /** The schema that this release of the library works with. */

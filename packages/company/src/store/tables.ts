@@ -9,6 +9,7 @@ export interface Tables {
   poppy_used_ids: UsedIdsTable
   poppy_proofs: ProofsTable
   poppy_browsers: BrowsersTable
+  poppy_agents: AgentsTable
   poppy_schema: SchemaTable
 }
 
@@ -95,4 +96,21 @@ export interface BrowsersTable {
   session_id: string
   created_at: number
   expires_at: number
+}
+
+/** 4.1: Personal Agents that authenticated here: what "new" means, for registration and for the limit on new ones. */
+export interface AgentsTable {
+  company: string
+  client_id: string
+  /** The host of the `client_id`, as it is shown. */
+  host: string
+  /** What the limit for one host counts together: the host's own domain, by its name. */
+  site: string
+  /** `client_name`, cleaned; the host where there is none. */
+  name: string
+  first_seen_at: number
+  /** Noted once a day. */
+  last_seen_at: number
+  /** When the company's `register` said yes; null where it was never asked. */
+  registered_at: number | null
 }

@@ -1,0 +1,62 @@
+import { isClientId } from '@poppyseed/protocol'
+import { isPlain, refuseUnknown } from '../config-shapes.ts'
+import { wrong } from '../configuration-error.ts'
+import type { AgentList } from './admission.ts'
+import type { RegisterAgent } from './registration.ts'
+
+/** Which Personal Agents may come (4.1). */
+export interface AgentSettings {
+  /** Only these, by exact `client_id`. Asked on each request. Everybody when left out. */
+  readonly allow?: AgentList
+  /** Not these, whatever else is set. Asked on each request, so it ends an agent's access at once. */
+  readonly block?: AgentList
+  /**
+   * Registration ahead of time: asked once about each agent that hasn't been here before, after it has authenticated. A yes
+   * is kept in the store; put an agent on `block` to take it back.
+   */
+  readonly register?: RegisterAgent
+  /** How many new agents an hour may bring, 100 when left out; a fifth of them from one site. null: no limit. */
+  readonly newPerHour?: number | null
+}
+
+/** New agents in an hour where the company sets nothing. */
+export const defaultNewPerHour = 100
+
+/** @throws ConfigurationError with a sentence that says what to write */
+export function checkAgents({
+  agents,
+  development = false,
+}: {
+  readonly agents?: AgentSettings
+  readonly development?: boolean
+}): void {
+  if (agents === undefined) return
+  if (!isPlain(agents)) throw wrong('Write agents: { allow: […], block: […] }, with the client_id of each agent.')
+  refuseUnknown('agents', agents, ['allow', 'block', 'register', 'newPerHour'])
+  for (const name of ['allow', 'block'] as const) checkList(name, agents[name], development)
+  const { register, newPerHour }: { readonly [K in keyof AgentSettings]: unknown } = agents
+  if (register !== undefined && typeof register !== 'function')
+    throw wrong(
+      '`agents.register` is a function that says whether a new agent is registered: async (agent) => registry.has(agent.clientId).',
+    )
+  if (
+    newPerHour !== undefined &&
+    newPerHour !== null &&
+    (typeof newPerHour !== 'number' || !Number.isInteger(newPerHour) || newPerHour < 1 || newPerHour > 1_000_000)
+  )
+    throw wrong('`agents.newPerHour` is a whole number of new agents, such as 100, or null for no limit.')
+}
+
+function checkList(name: 'allow' | 'block', list: unknown, development: boolean): void {
+  if (list === undefined || typeof list === 'function') return
+  if (!Array.isArray(list))
+    throw wrong(
+      `\`agents.${name}\` is a list of client_id addresses, or a function of one that says whether it is in it.`,
+    )
+  // Compared as strings: an entry that no agent can have would block nobody.
+  const odd: unknown = list.find((entry: unknown) => typeof entry !== 'string' || !isClientId(entry, development))
+  if (odd !== undefined)
+    throw wrong(
+      `\`agents.${name}\` has an entry that is no client_id: ${JSON.stringify(odd)}. Write the whole address, such as 'https://agent.example/agent.json'.`,
+    )
+}

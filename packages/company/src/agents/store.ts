@@ -1,0 +1,110 @@
+import type { Scope } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import type { AgentsTable } from '../store/tables.ts'
+
+/** Personal Agents that authenticated here (4.1). Written at first sight and then once a day, never by a call. */
+
+/** An agent as it is kept. */
+export type AgentRow = AgentsTable
+
+/** An agent that was here before, or null. */
+export async function findAgent({ db, company }: Scope, clientId: string): Promise<AgentRow | null> {
+  const row = await db.query
+    .selectFrom('poppy_agents')
+    .selectAll()
+    .where('company', '=', company)
+    .where('client_id', '=', clientId)
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** How many agents were new since a moment, in all and of one site, and when the first of them came. */
+export interface NewAgentCount {
+  readonly total: number
+  readonly firstAt: number
+  readonly ofSite: number
+  readonly firstOfSiteAt: number
+}
+
+/** Counts who was new since then; `since` itself is left out. */
+export async function countNewAgents(
+  { db, company }: Scope,
+  { site, since }: { readonly site: string; readonly since: number },
+): Promise<NewAgentCount> {
+  const rows = await db.query
+    .selectFrom('poppy_agents')
+    .select((eb) => ['site', eb.fn.countAll<number>().as('total'), eb.fn.min<number>('first_seen_at').as('firstAt')])
+    .where('company', '=', company)
+    .where('first_seen_at', '>', since)
+    .groupBy('site')
+    .execute()
+  const own = rows.find((row) => row.site === site)
+  return {
+    total: rows.reduce((sum, row) => sum + Number(row.total), 0),
+    firstAt: Math.min(...rows.map((row) => Number(row.firstAt))),
+    ofSite: Number(own?.total ?? 0),
+    firstOfSiteAt: Number(own?.firstAt ?? Number.POSITIVE_INFINITY),
+  }
+}
+
+type Added = Omit<AgentsTable, 'company' | 'last_seen_at'> & {
+  readonly since: number
+  readonly most: number
+  readonly mostOfSite: number
+}
+
+// Counted and added in one statement: of many that come at once, on SQLite none is too many, and on PostgreSQL at most
+// those whose statements run at the very same moment.
+const addText = `insert into poppy_agents (company, client_id, host, site, name, first_seen_at, last_seen_at, registered_at)
+  select cast(:company as text), cast(:client_id as text), cast(:host as text), cast(:site as text), cast(:name as text),
+    cast(:first_seen_at as bigint), cast(:first_seen_at as bigint), cast(:registered_at as bigint)
+  where (select count(*) from poppy_agents where company = :company and first_seen_at > :since) < :most
+    and (select count(*) from poppy_agents where company = :company and first_seen_at > :since and site = :site) < :mostOfSite
+  on conflict do nothing returning client_id`
+const add = statement<Added, { readonly client_id: string }>({ sqlite: addText, postgres: addText })
+
+/**
+ * Puts an agent on record, as long as fewer than `most` were new since then, and fewer than `mostOfSite` of its site.
+ * False when there are too many, and when it is on record already.
+ */
+export async function addAgent(scope: Scope, agent: Added): Promise<boolean> {
+  return (await add(scope, agent)).length > 0
+}
+
+/** Notes that an agent is here, under what name, and that the company registered it. */
+export async function noteAgent(
+  { db, company }: Scope,
+  noted: {
+    readonly clientId: string
+    readonly name: string
+    readonly now: number
+    /** Left out: as it is. */
+    readonly registeredAt?: number | undefined
+  },
+): Promise<void> {
+  await db.query
+    .updateTable('poppy_agents')
+    .set({
+      name: noted.name,
+      last_seen_at: noted.now,
+      ...(noted.registeredAt === undefined ? {} : { registered_at: noted.registeredAt }),
+    })
+    .where('company', '=', company)
+    .where('client_id', '=', noted.clientId)
+    .execute()
+}
+
+/** The names of agents, by `client_id`; of those that are on record. */
+export async function agentNames(
+  { db, company }: Scope,
+  clientIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (clientIds.length === 0) return new Map()
+  const rows = await db.query
+    .selectFrom('poppy_agents')
+    .select(['client_id', 'name'])
+    .where('company', '=', company)
+    .where('client_id', 'in', [...new Set(clientIds)].slice(0, 500))
+    .execute()
+  return new Map(rows.map((row) => [row.client_id, row.name]))
+}
