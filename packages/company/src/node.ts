@@ -1,4 +1,4 @@
-/** `poppyseed/node`: what a deployment on Node may want to set itself. */
+/** `poppyseed/node`: a Company in a site on Node's `http`, Express or Connect; and what a deployment may set itself. */
 export {
   createDocumentFetcher,
   type DocumentFetcher,
@@ -8,3 +8,5 @@ export {
 } from './net/fetch-document.ts'
 export { FetchRefused } from './net/fetch-refused.ts'
 export { createDnsLookup, type Lookup } from './net/resolve.ts'
+export { type Mountable, type NodeHandler, toNodeHandler } from './node/handler.ts'
+export { nodeRequestOf, sendResponse, toWebRequest } from './node/web-request.ts'

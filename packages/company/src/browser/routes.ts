@@ -5,7 +5,6 @@ import { base64urlOf } from '../crypto/random.ts'
 import { readForm } from '../http/body.ts'
 import { errorResponse } from '../http/respond.ts'
 import type { Route } from '../http/router.ts'
-import { messagePage } from '../pages/layout.tsx'
 import { assertionSkew } from '../sessions/client-authentication.ts'
 import { isActive, type SessionLimits } from '../sessions/rights.ts'
 import { claimIds, peekSession } from '../sessions/store.ts'
@@ -97,7 +96,9 @@ export function browserRoute(
   return {
     methods: { POST: (request) => joinBrowser(request, endpoint) },
     crossOrigin: false,
-    fail(error) {
+    async fail(error) {
+      // Loaded with the first page that somebody sees.
+      const { messagePage } = await import('../pages/layout.tsx')
       const answer = errorResponse(error, { scheme: 'DPoP' }, log, random)
       const isOurs = answer.status >= 500
       const shown = messagePage({

@@ -1,0 +1,102 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { headersOf, rememberNodeRequest, targetOf, urlOf } from './web-request.ts'
+
+/** A Company behind Node's own `http`, Express or Connect. */
+
+/** What a handler needs of a Company. */
+export interface Mountable {
+  readonly fetch: (request: Request) => Promise<Response>
+  readonly owns: (request: Request) => boolean
+}
+
+/** Answers what is the Company's, and calls `next` for all else; without `next`, all else is 404. */
+export type NodeHandler = (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void) => void
+
+type Listener = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+
+/**
+ * Makes the handler of a Company, for `http.createServer`, Express and Connect. It streams both ways, and a client that
+ * goes away aborts the request's signal. Put it before anything that reads bodies, and after what your `account` needs.
+ *
+ * @example
+ * app.use(toNodeHandler(company))
+ * @example
+ * const poppy = toNodeHandler(company)
+ * createServer((request, response) => poppy(request, response, () => site(request, response)))
+ */
+export function toNodeHandler(company: Mountable): NodeHandler {
+  let loading: Promise<Listener> | undefined
+
+  return (request, response, next) => {
+    if (next !== undefined && !isOwned(company, request)) {
+      next()
+      return
+    }
+    // Whatever a mount took off is the Company's to see.
+    request.url = targetOf(request)
+    loading ??= listenerOf(company)
+    loading
+      .then((listener) => listener(request, response))
+      .catch((error: unknown) => {
+        if (next) next(error)
+        else response.destroy(error instanceof Error ? error : undefined)
+      })
+  }
+}
+
+function isOwned(company: Mountable, request: IncomingMessage): boolean {
+  // What has no URL is no path of ours, and may mean something to the site.
+  const url = urlOf(request)
+  // Without the method: a Web Request can't be made with each that Node takes.
+  return url !== null && company.owns(new Request(url, { headers: headersOf(request) }))
+}
+
+async function listenerOf(company: Mountable): Promise<Listener> {
+  // Loaded with the first request: whoever mounts the Company elsewhere never needs it.
+  const { getRequestListener } = await import('@hono/node-server')
+  const listener = getRequestListener(
+    (request, { incoming }) => {
+      const node = incoming as IncomingMessage
+      const mine = wasRead(node) ? withoutBody(request, node) : request
+      rememberNodeRequest(mine, node)
+      return company.fetch(mine)
+    },
+    // The site's Request and Response stay what they are.
+    { overrideGlobalObjects: false, errorHandler: answerTo },
+  )
+  return listener
+}
+
+/** A Company answers its errors itself: what is left is a URL or a Host that nobody can read. */
+function answerTo(error: unknown): Response {
+  const isMalformed = error instanceof Error && error.name === 'RequestError'
+  const [status, code, description] = isMalformed
+    ? [400, 'invalid_request', 'The address or the Host of the request is malformed.']
+    : [500, 'server_error', 'Something went wrong on our side.']
+  const headers = { 'cache-control': 'no-store' }
+  return Response.json({ error: code, error_description: description }, { status, headers })
+}
+
+/** Whether somebody has read the body before. Exact bytes in `rawBody`, where some platforms keep them, do as well. */
+function wasRead(request: IncomingMessage & { readonly rawBody?: unknown }): boolean {
+  const hasBody = request.method !== 'GET' && request.method !== 'HEAD'
+  return hasBody && request.readableDidRead && !Buffer.isBuffer(request.rawBody)
+}
+
+/**
+ * What a parser made of the body can't be turned back: two members of one name are refused, and a parser leaves one of
+ * them. So reading it fails, with a sentence for the log.
+ */
+function withoutBody(request: Request, node: IncomingMessage): Request {
+  const body = new ReadableStream({
+    pull(controller) {
+      controller.error(
+        new Error(
+          'The body was read before the Company got the request. Mount it before express.json() and other body parsers.',
+        ),
+      )
+    },
+  })
+  const init = { method: request.method, headers: headersOf(node), body, duplex: 'half', signal: request.signal }
+  return new Request(request.url, init as RequestInit)
+}

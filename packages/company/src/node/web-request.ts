@@ -1,0 +1,89 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+/** Between Node's requests and the Web's, for what a site on Node asks its Company beside the Company's own paths. */
+
+/** Express and Connect take the mount's path off `url` and keep what was asked in `originalUrl`. */
+type Asked = IncomingMessage & { readonly originalUrl?: string }
+
+/** What was asked, as the client wrote it. */
+export function targetOf(request: IncomingMessage): string {
+  return (request as Asked).originalUrl ?? request.url ?? ''
+}
+
+/**
+ * The URL of a request, or null where there is none that a Web Request could have. `Host` is the client's word: the
+ * Company takes no address that it publishes, and none that it checks a proof against, from here.
+ */
+export function urlOf(request: IncomingMessage): string | null {
+  const target = targetOf(request)
+  // RFC 9112, 3.2.2: to a proxy the whole URL is written, and a server has to take that too.
+  if (/^https?:\/\//i.test(target)) return URL.parse(target)?.href ?? null
+  if (!target.startsWith('/')) return null
+  const scheme = 'encrypted' in request.socket && request.socket.encrypted === true ? 'https' : 'http'
+  const host = request.headers.host ?? request.headers[':authority'] ?? 'localhost'
+  // Joined as text: resolved against a base, a target that begins with two slashes would name a host.
+  return URL.parse(`${scheme}://${host}${target}`)?.href ?? null
+}
+
+/**
+ * A Node request as a Web Request without its body: what `company.authenticate`, `company.browserPrincipal` and
+ * `company.owns` look at. The body stays with the site.
+ *
+ * ```ts
+ * app.get('/api/bookings', async (req, res) => {
+ *   const caller = await company.authenticate(toWebRequest(req), { scope: 'poppy:read' })
+ *   if (caller instanceof Response) return sendResponse(caller, res)
+ *   res.json(await bookings.of(caller.account))
+ * })
+ * ```
+ * @throws TypeError for what can't be a Web Request: `OPTIONS *` and TRACE
+ */
+export function toWebRequest(request: IncomingMessage): Request {
+  const url = urlOf(request)
+  if (url === null) throw new TypeError('The request names no URL.')
+  const web = new Request(url, { method: request.method ?? 'GET', headers: headersOf(request) })
+  rememberNodeRequest(web, request)
+  return web
+}
+
+/** Every header as it came: Node's own collection drops what is doubled, and the Company has to see that. */
+export function headersOf({ rawHeaders }: IncomingMessage): Headers {
+  const headers = new Headers()
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? ''
+    // HTTP/2 names method, path and host in headers of its own.
+    if (!name.startsWith(':')) headers.append(name, rawHeaders[at + 1] ?? '')
+  }
+  return headers
+}
+
+/** Sends a Web Response as the answer to a Node request. */
+export async function sendResponse(answer: Response, response: ServerResponse): Promise<void> {
+  const body = new Uint8Array(await answer.arrayBuffer())
+  response.statusCode = answer.status
+  for (const [name, value] of answer.headers) {
+    if (name !== 'set-cookie') response.setHeader(name, value)
+  }
+  // The site may have set some of its own.
+  for (const cookie of answer.headers.getSetCookie()) response.appendHeader('set-cookie', cookie)
+  response.end(body)
+}
+
+const nodeRequests = new WeakMap<Request, IncomingMessage>()
+
+/** Remembers where a Web Request comes from. */
+export function rememberNodeRequest(web: Request, request: IncomingMessage): void {
+  nodeRequests.set(web, request)
+}
+
+/**
+ * The Node request behind a Web Request that `toNodeHandler` or `toWebRequest` made, with all that the site's own
+ * middleware has put on it; undefined for any other.
+ *
+ * ```ts
+ * account: (request) => nodeRequestOf<express.Request>(request)?.session.member ?? null
+ * ```
+ */
+export function nodeRequestOf<Kind extends IncomingMessage = IncomingMessage>(web: Request): Kind | undefined {
+  return nodeRequests.get(web) as Kind | undefined
+}
