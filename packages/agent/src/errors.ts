@@ -35,6 +35,7 @@ export const agentErrors = {
   unknown_operation: 'give_up',
   invalid_input: 'give_up',
   foreign_origin: 'give_up',
+  body_spent: 'retry',
   call_failed: 'give_up',
   // this side
   store_unsafe: 'give_up',

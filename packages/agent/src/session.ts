@@ -3,6 +3,7 @@ import { coversScopes } from '@poppyseed/protocol'
 import type { CallInput } from './apis/build-request.ts'
 import { type CallResult, type CompanyOperation, callOperation, listOperations } from './apis/call.ts'
 import { connectMcp, type McpConnection, mcpTransport } from './apis/mcp.ts'
+import { type SessionFetch, sessionFetch } from './apis/session-fetch.ts'
 import type { AgentContext } from './context.ts'
 import type { FoundCompany } from './discovery/discover.ts'
 import { AgentError } from './errors.ts'
@@ -31,6 +32,15 @@ export interface Session {
     input?: CallInput,
     options?: { readonly signal?: AbortSignal },
   ) => Promise<CallResult>
+  /**
+   * `fetch` with the Session's token and a fresh proof, for any address at a service that the Company publishes (4.3, 6);
+   * what is another's is refused before anything is sent. A token that was refused is renewed and a nonce taken, once.
+   * Redirects are not followed; with `redirect: 'manual'` one is given back. A body that is a stream is sent once: where
+   * it would have to be sent again this ends in `body_spent`, and a call with a new stream works. No token and no proof
+   * stands in what comes back.
+   * @throws AgentError as `call` does, but gives an answer of 400 and above back where it isn't about the token
+   */
+  readonly fetch: SessionFetch
   /** A transport for the official MCP client, for one MCP server of the Company: the first, or the one of `url` (6). */
   readonly mcpTransport: (options?: { readonly url?: string }) => Promise<StreamableHTTPClientTransport>
   /** Connects the official MCP client to an MCP server of the Company. Close it when done. */
@@ -102,6 +112,7 @@ export function createSession(
     operations: async () => listOperations(context, await find()),
     call: async (operationId, input = {}, options = {}) =>
       callOperation(context, await find(), tokens, operationId, input, options.signal),
+    fetch: async (input, init) => sessionFetch(context, await find(), tokens, input, init),
     mcpTransport: async ({ url } = {}) => mcpTransport(context, await find(), tokens, url),
     mcp: async ({ url } = {}) => connectMcp(context, await find(), tokens, url),
     beginSignIn: ({ scopes }) => begin(scopes),

@@ -411,9 +411,13 @@ export async function startFakeCompany(options: {
     if (request.path === '/api/echo') {
       const caller = await authenticate(request, 'DPoP', [])
       return {
-        said: JSON.parse(request.body || 'null') as unknown,
+        said: read(request.body),
         caller,
         authorization: request.headers.authorization,
+        proof: request.headers.dpop,
+        method: request.method,
+        type: request.headers['content-type'],
+        query: request.query,
       }
     }
     if (request.path.startsWith('/api/orders/')) {
@@ -456,6 +460,15 @@ export async function startFakeCompany(options: {
     rotateNonce: () => void nonce++,
     take: () => requests.splice(0),
     paths: () => requests.map(({ method, path, status }) => `${method} ${path} ${status}`),
+  }
+}
+
+function read(text: string): unknown {
+  try {
+    return JSON.parse(text || 'null')
+  } catch {
+    // Not JSON, so as it came.
+    return text
   }
 }
 

@@ -8,7 +8,11 @@ interface Message {
   readonly params?: { readonly name?: string; readonly arguments?: unknown; readonly protocolVersion?: string }
 }
 
-const tools: Readonly<Record<string, readonly string[]>> = { greet: [], my_orders: ['poppy:read'] }
+const tools: Readonly<Record<string, readonly string[]>> = {
+  greet: [],
+  my_orders: ['poppy:read'],
+  my_addresses: ['addresses'],
+}
 
 export async function fakeMcp(
   body: string,

@@ -1,6 +1,5 @@
 import {
   base64url,
-  coversScopes,
   errorResponseSchema,
   findChallenge,
   makeProof,
@@ -10,9 +9,11 @@ import {
 import type { AgentContext } from '../context.ts'
 import { AgentError } from '../errors.ts'
 import { isRedirect, readText, send } from '../net/exchange.ts'
-import { cleanText } from '../net/text.ts'
+import { withoutSecretsIn } from '../net/redact.ts'
+import { cleanText, withoutSecrets } from '../net/text.ts'
 import { nonceTrouble } from '../sessions/token-endpoint.ts'
 import type { HeldToken, SessionTokens, TokenWanted } from '../sessions/tokens.ts'
+import { canAccountHelp, stepUpError, union } from './step-up.ts'
 
 /** Requests that carry a Session Token (4.3, 6): everything that calls a Company goes through here. */
 
@@ -21,7 +22,8 @@ export interface AuthorisedRequest {
   readonly method: string
   readonly url: string
   readonly headers: Headers
-  readonly body: string | undefined
+  /** A stream is sent once: what would have to be sent again fails (see {@link spent}). */
+  readonly body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | undefined
   readonly signal?: AbortSignal | undefined
   /** Seconds for the whole answer; no limit when undefined. */
   readonly seconds: number | undefined
@@ -34,6 +36,8 @@ export interface Service {
   /** The origin that the Company published: a token goes nowhere else. */
   readonly origin: string
   readonly wanted: TokenWanted
+  /** Gives a redirect back, for a caller that reads it; it is followed in no case. */
+  readonly givesRedirects?: boolean
   /** Scopes that the request is known to need, for the error that asks the owner. */
   readonly scopes?: readonly string[]
 }
@@ -50,7 +54,8 @@ interface Refusal {
 
 /**
  * Sends a request with a token (and a proof), and does once what the answer asks for: another nonce, a renewed token,
- * the Account Token. Answers of 400 and above that aren't about the token are given back as they are.
+ * the Account Token. Answers of 400 and above that aren't about the token are given back. What is given back has no
+ * token and no proof in it, whatever the Company repeats.
  * @throws AgentError
  */
 export async function authorisedFetch(
@@ -70,20 +75,32 @@ export async function authorisedFetch(
   // Each reason for another attempt counts once, so this ends.
   const done = { nonce: false, clock: false, renewed: false, signedIn: false }
   let stale: HeldToken | undefined
+  let isSpent = false
+  const isStream = request.body instanceof ReadableStream
   for (;;) {
-    const held = await tokens.get(wanted, stale?.token)
-    const response = await context.patience(request, () => sendWith(context, tokens, request, wanted, held))
+    if (isSpent) throw spent(company)
+    const held = await unlessAborted(tokens.get(wanted, stale?.token), request.signal)
+    let proof: string | undefined
+    const response = await context.patience({ ...request, mayWait: !isStream }, async () => {
+      isSpent = isStream
+      const headers = new Headers(request.headers)
+      proof = await authorise(context, tokens, request, wanted, held, headers)
+      return sendWith(context, request, headers)
+    })
+    const secrets = [...(await tokens.secrets()), held.token.reveal(), ...(proof === undefined ? [] : [proof])]
+    const given = (answer: Response) => withoutSecretsIn(answer, secrets)
     if (isRedirect(response)) {
+      if (service.givesRedirects) return given(response)
       await response.body?.cancel()
       throw new AgentError(
         'bad_answer',
         `${company} answered with a redirect, which was not followed: it would take the token along.`,
       )
     }
-    if (response.status !== 401 && response.status !== 403) return response
+    if (response.status !== 401 && response.status !== 403) return given(response)
 
     const text = await readText(response, maxErrorBytes)
-    const refusal = readRefusal(response, text, wanted.kind)
+    const refusal = readRefusal(response, text, wanted.kind, secrets)
     switch (refusal.error) {
       case 'use_dpop_nonce':
         if (done.nonce || response.headers.get('dpop-nonce') === null) {
@@ -118,7 +135,7 @@ export async function authorisedFetch(
           done.signedIn = true
           if (await tokens.useAccountToken(wanted, held.token)) continue
         }
-        throw signInError(company, refusal.error, union(account?.scopes ?? [], needed))
+        throw await stepUpError(tokens, company, refusal.error, needed, done.signedIn)
       }
       case 'extension_required':
         throw new AgentError(
@@ -133,74 +150,69 @@ export async function authorisedFetch(
         status: 401,
       })
     }
-    return new Response(text, { status: response.status, headers: response.headers })
+    return given(new Response(text, { status: response.status, headers: response.headers }))
   }
 }
 
-/** The error that asks the owner to sign in, with every scope that is needed: those already granted too (4.4). */
-export function signInError(
-  company: string,
-  error: 'sign_in_required' | 'insufficient_scope',
-  scopes: readonly string[],
-): AgentError {
+/** The body of the request was a stream, which is gone once it was sent. */
+function spent(company: string): AgentError {
   return new AgentError(
-    error,
-    error === 'sign_in_required'
-      ? `${company} needs you to sign in for this.`
-      : `${company} needs more access for this than you have given.`,
-    { companyCode: error, ...(scopes.length === 0 ? {} : { scopes }) },
+    'body_spent',
+    `${company} wants the request once more, and its body was a stream that can't be sent again. Call again with a new one: what was missing is there now.`,
   )
 }
 
-/**
- * Whether the Account Token would help where this Session Token didn't: it covers what is needed. After
- * `insufficient_scope` it helps only if the token that was refused had less.
- */
-export function canAccountHelp(
-  error: 'sign_in_required' | 'insufficient_scope',
-  account: { readonly scopes: readonly string[] } | undefined,
-  held: HeldToken,
-  needed: readonly string[],
-): boolean {
-  if (account === undefined || !coversScopes(account.scopes, needed)) return false
-  return error === 'sign_in_required' || !held.signedIn || !coversScopes(held.scopes, needed)
+/** What the work gives, unless the caller gives up first; the work goes on, for whoever else waits for it. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason as Error)
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
+  })
 }
 
-async function sendWith(
+/** Puts the token to a request, and a fresh proof (4.3). @returns the proof */
+async function authorise(
   context: AgentContext,
   tokens: SessionTokens,
   request: AuthorisedRequest,
   wanted: TokenWanted,
   held: HeldToken,
-): Promise<Response> {
-  const headers = new Headers(request.headers)
+  headers: Headers,
+): Promise<string | undefined> {
   const token = held.token.reveal()
   if (wanted.kind === 'bearer') {
     headers.set('authorization', `Bearer ${token}`)
     headers.delete('dpop')
-  } else {
-    const { proofKeys } = await tokens.user()
-    const nonce = context.nonces.get(request.url)
-    headers.set('authorization', `DPoP ${token}`)
-    headers.set(
-      'dpop',
-      await makeProof(proofKeys, {
-        method: request.method,
-        url: request.url,
-        now: context.clocks.at(tokens.place.issuer, request.url) / 1000,
-        id: base64url(context.random(16)),
-        tokenHash: await sha256(token),
-        ...(nonce === undefined ? {} : { nonce }),
-      }),
-    )
+    return undefined
   }
+  const { proofKeys } = await tokens.user()
+  const nonce = context.nonces.get(request.url)
+  const proof = await makeProof(proofKeys, {
+    method: request.method,
+    url: request.url,
+    now: context.clocks.at(tokens.place.issuer, request.url) / 1000,
+    id: base64url(context.random(16)),
+    tokenHash: await sha256(token),
+    ...(nonce === undefined ? {} : { nonce }),
+  })
+  headers.set('authorization', `DPoP ${token}`)
+  headers.set('dpop', proof)
+  return proof
+}
+
+async function sendWith(context: AgentContext, request: AuthorisedRequest, headers: Headers): Promise<Response> {
+  const { method, url, body, seconds, signal } = request
+  const streaming = body instanceof ReadableStream ? ({ duplex: 'half' } as object) : {}
   const response = await send(
     context.fetch,
-    request.url,
-    { method: request.method, headers, ...(request.body === undefined ? {} : { body: request.body }) },
-    { seconds: request.seconds, signal: request.signal },
+    url,
+    { method, headers, ...(body === undefined ? {} : { body }), ...streaming },
+    { seconds, signal },
   )
-  context.nonces.remember(request.url, response)
+  context.nonces.remember(url, response)
   return response
 }
 
@@ -218,7 +230,7 @@ const codes = [
 ]
 
 /** 6: the challenge of our scheme speaks first; the body, where the same code stands, only without one. */
-function readRefusal(response: Response, text: string, kind: TokenWanted['kind']): Refusal {
+function readRefusal(response: Response, text: string, kind: TokenWanted['kind'], secrets: readonly string[]): Refusal {
   const challenge = findChallenge(parseChallenges(response.headers.get('www-authenticate') ?? ''), kind)
   let json: unknown
   try {
@@ -230,14 +242,14 @@ function readRefusal(response: Response, text: string, kind: TokenWanted['kind']
   const fromBody = body.success && codes.includes(body.data.error) ? body.data : undefined
   const error = challenge?.parameters.error ?? fromBody?.error
   const scope = challenge?.parameters.error === undefined ? fromBody?.scope : challenge.parameters.scope
+  const clean = (said: string | undefined) =>
+    said === undefined ? undefined : cleanText(withoutSecrets(said, secrets), 80)
   return {
-    error: error === undefined ? undefined : cleanText(error, 80),
-    scopes: (scope === undefined ? null : parseScope(scope.trim())) ?? [],
-    extension: fromBody?.extension,
+    error: clean(error),
+    // What is asked for is shown to people and models, and a token could pass for a scope.
+    scopes: ((scope === undefined ? null : parseScope(scope.trim())) ?? []).filter(
+      (one) => !secrets.some((secret) => one.includes(secret)),
+    ),
+    extension: clean(fromBody?.extension),
   }
-}
-
-/** Both lists in one, without repeats. */
-export function union(left: readonly string[], right: readonly string[]): readonly string[] {
-  return [...new Set([...left, ...right])]
 }

@@ -163,7 +163,7 @@ describe('MCP', () => {
     const here = await session()
     await here.start()
     const mcp = await here.mcp()
-    expect((await mcp.tools()).map(({ name }) => name)).toEqual(['greet', 'my_orders'])
+    expect((await mcp.tools()).map(({ name }) => name)).toEqual(['greet', 'my_orders', 'my_addresses'])
     expect(await mcp.call('greet')).toMatchObject({ content: [{ text: 'Hello from greet' }] })
     const bearer = fake.requests.filter(({ path, headers }) => path === '/token' && headers.dpop === undefined)
     expect(bearer.map(({ form }) => [form.get('resource'), form.get('session_id')])).toEqual([

@@ -94,7 +94,7 @@ export async function callOperation(
       ...(operation.scopes === undefined ? {} : { scopes: operation.scopes }),
     },
   )
-  const text = await tokens.redact(await readText(response, maxAnswerBytes))
+  const text = await readText(response, maxAnswerBytes)
   const contentType = response.headers.get('content-type') ?? ''
   const body = isJsonType(contentType) ? parse(text, found.name) : text
   if (response.status >= 400) throw callError(found.name, response.status, body)

@@ -12,8 +12,9 @@ import { AgentError } from '../errors.ts'
 import { withBoundedBody } from '../net/exchange.ts'
 import { cleanText } from '../net/text.ts'
 import type { SessionTokens, TokenWanted } from '../sessions/tokens.ts'
-import { authorisedFetch, canAccountHelp, signInError, union } from './authorised-fetch.ts'
+import { authorisedFetch } from './authorised-fetch.ts'
 import { apisOf } from './call.ts'
+import { canAccountHelp, isAccessError, stepUpError } from './step-up.ts'
 
 /** MCP servers of a Company (6), by the official client, with Bearer tokens that this Session asks for and renews. */
 
@@ -135,21 +136,20 @@ export async function connectMcp(
         return tokens.redact(tools)
       }),
     call: async (name, input = {}) => {
-      for (let mayRetry = true; ; mayRetry = false) {
+      for (let hasTried = false; ; hasTried = true) {
         const held = await tokens.get(bearerFor(server))
         const result = await inWords(found.name, async () =>
           tokens.redact(await client.callTool({ name, arguments: { ...input } })),
         )
         const refusal = readToolError(result)
         if (!refusal) return result
-        if (refusal.error !== 'sign_in_required' && refusal.error !== 'insufficient_scope') {
-          throw toolError(found.name, refusal)
-        }
+        const { error, scopes } = refusal
+        if (!isAccessError(error)) throw toolError(found.name, refusal)
         const account = await tokens.records.account()
-        if (mayRetry && canAccountHelp(refusal.error, account, held, refusal.scopes)) {
+        if (!hasTried && canAccountHelp(error, account, held, scopes)) {
           if (await tokens.useAccountToken(bearerFor(server), held.token)) continue
         }
-        throw signInError(found.name, refusal.error, union(account?.scopes ?? [], refusal.scopes))
+        throw await stepUpError(tokens, found.name, error, scopes, hasTried)
       }
     },
     close: () => client.close(),

@@ -26,6 +26,10 @@ export function hintFor(error: unknown, command: string, domain: string | undefi
       const scopes = (error.scopes ?? []).map((scope) => ` --scope ${shellWord(scope)}`).join('')
       return `Try: poppy sign-in ${at}${scopes}`
     }
+    case 'sign_in_declined': {
+      const scopes = (error.scopes ?? []).map((scope) => ` --scope ${shellWord(scope)}`).join('')
+      return error.scopes === undefined ? undefined : `If you have changed your mind: poppy sign-in ${at}${scopes}`
+    }
     case 'unknown_operation':
       return `Try: poppy tools ${at}`
     case 'invalid_input':

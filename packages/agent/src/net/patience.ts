@@ -15,7 +15,13 @@ export interface PatienceOptions {
 
 /** Sends a request, waiting where the Company says so. `attempt` makes a fresh request each time: new proof, new `jti`. */
 export type Patience = (
-  request: { readonly method: string; readonly url: string; readonly signal?: AbortSignal | undefined },
+  request: {
+    readonly method: string
+    readonly url: string
+    readonly signal?: AbortSignal | undefined
+    /** False where it can't be sent twice: what would have to wait is reported. */
+    readonly mayWait?: boolean
+  },
   attempt: () => Promise<Response>,
 ) => Promise<Response>
 
@@ -27,7 +33,7 @@ export function createPatience(options: PatienceOptions): Patience {
   /** Until when a request may not be sent again, in milliseconds. */
   const notBefore = new Map<string, number>()
 
-  return async ({ method, url, signal }, attempt) => {
+  return async ({ method, url, signal, mayWait = true }, attempt) => {
     const key = `${method} ${url}`
     let waited = 0
     for (;;) {
@@ -42,7 +48,7 @@ export function createPatience(options: PatienceOptions): Patience {
         const oldest = notBefore.keys().next()
         if (notBefore.size > maxRemembered && !oldest.done) notBefore.delete(oldest.value)
       }
-      if (waited + seconds > maxWaitSeconds) {
+      if (!mayWait || waited + seconds > maxWaitSeconds) {
         throw new AgentError(
           'rate_limited',
           `${new URL(url).host} asks to wait ${spoken(seconds)} before the next request.`,

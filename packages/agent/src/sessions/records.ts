@@ -21,6 +21,8 @@ const sessionSchema = z.object({
   sessionId: z.string().nullable(),
   signedIn: z.boolean(),
   tokens: z.array(tokenSchema),
+  /** What the User was asked for in this Session and did not give: each ask is not repeated (4.4). */
+  declined: z.array(z.array(z.string())).default([]),
 })
 const accountSchema = z.object({
   token: z.string(),
@@ -50,7 +52,8 @@ export interface SessionPlace {
   readonly session: string
 }
 
-const emptySession: SessionRecord = { sessionId: null, signedIn: false, tokens: [] }
+/** A Session that hasn't begun. */
+export const emptySession: SessionRecord = { sessionId: null, signedIn: false, tokens: [], declined: [] }
 
 function sessionKey(place: SessionPlace): string {
   return storeKey('session', place.userKey, place.issuer, place.account, place.session)

@@ -1,12 +1,12 @@
 import { base64url, coversScopes, formatScope, isScope } from '@poppyseed/protocol'
 import { z } from 'zod'
-import { union } from '../apis/authorised-fetch.ts'
+import { declinedBy, union } from '../apis/step-up.ts'
 import type { AgentContext } from '../context.ts'
 import type { FoundCompany } from '../discovery/discover.ts'
 import { AgentError, type AgentErrorCode, agentErrors } from '../errors.ts'
 import { cleanText } from '../net/text.ts'
 import { type StoredValue, storeKey } from '../store/store.ts'
-import type { SessionPlace } from './records.ts'
+import { recordsOf, type SessionPlace } from './records.ts'
 import { revokeToken } from './token-endpoint.ts'
 import type { SessionTokens, TokenSource } from './tokens.ts'
 
@@ -214,11 +214,13 @@ export async function completeSignIn(
   const expiresAt = context.now() + remembered
   try {
     const result = await exchange(context, parameters, pending, find)
+    await remember(context, pending, result.granted)
     await finish({ status: 'done', result: { ...result }, expiresAt })
     return result
   } catch (error) {
     const failed =
       error instanceof AgentError ? error : new AgentError('sign_in_failed', 'The sign-in could not be finished.')
+    if (failed.code === 'sign_in_declined') await remember(context, pending, 'nothing')
     await finish({
       status: 'failed',
       error: {
@@ -230,6 +232,21 @@ export async function completeSignIn(
     })
     throw error
   }
+}
+
+/** How many refused asks are kept for a Session. */
+const maxDeclined = 50
+
+/** 4.4: what the User did not give isn't asked for again in this Session, until somebody signs in on purpose. */
+async function remember(
+  context: AgentContext,
+  { place, scopes }: PendingRecord,
+  granted: readonly string[] | 'nothing',
+): Promise<void> {
+  const records = recordsOf(context, place)
+  const asks = declinedBy(scopes, granted, (await records.account())?.scopes ?? []).map((ask) => [...ask])
+  if (asks.length === 0) return
+  await records.saveSession((before) => ({ ...before, declined: [...before.declined, ...asks].slice(-maxDeclined) }))
 }
 
 /** Takes a pending sign-in, once: a second callback with its state finds it taken. */

@@ -1,5 +1,6 @@
 import {
   base64url,
+  coversScopes,
   grantTypes,
   makeSessionAssertion,
   type OAuthMetadata,
@@ -13,6 +14,7 @@ import { withoutSecretsInside } from '../net/text.ts'
 import { Secret } from '../secret.ts'
 import {
   type AccountRecord,
+  emptySession,
   type Records,
   recordsOf,
   type SessionPlace,
@@ -61,6 +63,8 @@ export interface SessionTokens {
     code: { readonly code: string; readonly redirectUri: string; readonly verifier: string },
   ) => Promise<{ readonly scopes: readonly string[]; readonly replaced: string | undefined }>
   readonly user: () => Promise<UserAtCompany>
+  /** The Session's own tokens, for taking them out of what a Company says. */
+  readonly secrets: () => Promise<readonly string[]>
   /** Takes the Session's own tokens out of a text, or every text in a value: a Company's echo must not carry them on. */
   readonly redact: <T>(value: T) => Promise<T>
   readonly alone: <T>(work: () => Promise<T>) => Promise<T>
@@ -174,7 +178,7 @@ export function createSessionTokens(
     source: TokenSource,
     account: AccountRecord | undefined,
   ): Promise<HeldToken> => {
-    const scopes = parseScope(response.scope) ?? []
+    const scopes = scopesOf(response)
     if (account && response.signed_in) {
       // 4.8: a new Account Token is used from now on. First of all: the old one may be dead already.
       const token = response.refresh_token ?? account.token
@@ -200,6 +204,7 @@ export function createSessionTokens(
           : []),
         token,
       ],
+      declined: before.sessionId === response.session_id ? before.declined : [],
     }))
     return { token: new Secret(token.token), scopes, signedIn: response.signed_in }
   }
@@ -209,16 +214,18 @@ export function createSessionTokens(
       ? undefined
       : context.now() + response.refresh_token_expires_in * 1000
 
+  const secrets = async () => {
+    const [session, account] = [await records.session(), await records.account()]
+    return [...session.tokens.map(({ token }) => token), ...(account ? [account.token] : [])]
+  }
+
   return {
     place,
     records,
     user,
     alone,
-    redact: async (value) => {
-      const [session, account] = [await records.session(), await records.account()]
-      const held = [...session.tokens.map(({ token }) => token), ...(account ? [account.token] : [])]
-      return withoutSecretsInside(value, held)
-    },
+    secrets,
+    redact: async (value) => withoutSecretsInside(value, await secrets()),
     get: async (wanted, stale) => {
       const held = fresh(await records.session(), wanted, stale)
       if (held) return held
@@ -250,7 +257,7 @@ export function createSessionTokens(
         let answer = await exchange(await sessionIdOf(await records.session()))
         if (answer.failure?.error === 'invalid_session' || answer.failure?.error === 'account_mismatch') {
           // 4.4: the Session has ended, or it was signed in to another account: a new one takes the sign-in
-          await records.saveSession(() => ({ sessionId: null, signedIn: false, tokens: [] }))
+          await records.saveSession(() => emptySession)
           answer = await exchange(await sessionIdOf(await records.session()))
         }
         if (answer.failure) {
@@ -269,14 +276,19 @@ export function createSessionTokens(
         if (response.refresh_token === undefined || !response.signed_in) {
           throw new AgentError('bad_answer', `${source.name} completed the sign-in without signing the Session in.`)
         }
-        const scopes = parseScope(response.scope) ?? []
+        const scopes = scopesOf(response)
         await records.saveAccount({
           token: response.refresh_token,
           scopes: [...scopes],
           expiresAt: accountExpiry(response) ?? null,
         })
         // Tokens from before the sign-in stay signed out (4.4), so none of them is kept.
-        await records.saveSession(() => ({ sessionId: response.session_id, signedIn: true, tokens: [] }))
+        await records.saveSession(({ declined }) => ({
+          sessionId: response.session_id,
+          signedIn: true,
+          tokens: [],
+          declined: declined.filter((ask) => !coversScopes(scopes, ask)),
+        }))
         await keep(response, wanted, source, undefined)
         return { scopes, replaced: before?.token === response.refresh_token ? undefined : before?.token }
       }),
@@ -292,6 +304,13 @@ export function createSessionTokens(
     await keep(answer.response, wanted, source, undefined)
     return answer.response.session_id
   }
+}
+
+/** What was granted. Scopes are shown to people and models, so a token can't pass for one. */
+function scopesOf({ scope, access_token, refresh_token }: TokenResponse): readonly string[] {
+  return (parseScope(scope) ?? []).filter(
+    (one) => !one.includes(access_token) && (refresh_token === undefined || !one.includes(refresh_token)),
+  )
 }
 
 function isFor(token: TokenRecord, wanted: TokenWanted): boolean {

@@ -1,0 +1,101 @@
+import { coversScopes } from '@poppyseed/protocol'
+import { AgentError } from '../errors.ts'
+import { cleanText } from '../net/text.ts'
+import type { HeldToken, SessionTokens } from '../sessions/tokens.ts'
+
+/**
+ * More access in the middle of a task (4.4, 6): what to ask the owner for, and when to stop asking. A Company that never
+ * gives what it asks for, and an owner who has said no, must not lead a program round in a circle.
+ */
+
+/** What a Company says when a call needs the account, or more of it (6). */
+export type AccessError = 'sign_in_required' | 'insufficient_scope'
+
+/** Whether a code is one of the two. */
+export function isAccessError(code: string | undefined): code is AccessError {
+  return code === 'sign_in_required' || code === 'insufficient_scope'
+}
+
+/**
+ * Whether the Account Token would help where this Session Token didn't: it covers what is needed. After
+ * `insufficient_scope` it helps only if the token that was refused had less.
+ */
+export function canAccountHelp(
+  error: AccessError,
+  account: { readonly scopes: readonly string[] } | undefined,
+  held: HeldToken,
+  needed: readonly string[],
+): boolean {
+  if (account === undefined || !coversScopes(account.scopes, needed)) return false
+  return error === 'sign_in_required' || !held.signedIn || !coversScopes(held.scopes, needed)
+}
+
+/**
+ * The error for a call that needs more than there is. Usually it asks the owner, with every scope that is needed, those
+ * already granted too (4.4). It stops where asking leads nowhere: the owner has declined just that in this Session, or
+ * the Company asks for what it has been given.
+ * @param hasTried whether a fresh token of the account was tried
+ */
+export async function stepUpError(
+  tokens: SessionTokens,
+  company: string,
+  error: AccessError,
+  needed: readonly string[],
+  hasTried: boolean,
+): Promise<AgentError> {
+  const [account, { declined }] = [await tokens.records.account(), await tokens.records.session()]
+  const scopes = union(account?.scopes ?? [], needed)
+  const details = { companyCode: error, ...(scopes.length === 0 ? {} : { scopes }) }
+  const stop = { ...details, action: 'give_up' } as const
+  if (account && coversScopes(account.scopes, needed)) {
+    if (error === 'insufficient_scope') {
+      return new AgentError(
+        error,
+        needed.length === 0
+          ? `${company} needs more access for this than you have given, and doesn't say which.`
+          : `${company} asks for access that it has been given: ${spoken(needed)}.`,
+        stop,
+      )
+    }
+    if (hasTried) return new AgentError(error, `${company} asks you to sign in although you are signed in.`, stop)
+  }
+  const isDeclined =
+    needed.length === 0
+      ? account === undefined && declined.length > 0
+      : declined.some((ask) => ask.every((scope) => needed.includes(scope)))
+  if (isDeclined) {
+    return new AgentError(
+      'sign_in_declined',
+      `${company} needs access for this that you declined in this Session${needed.length === 0 ? '' : ` (${spoken(needed)})`}, so you aren't asked again. Sign in once more if you have changed your mind.`,
+      details,
+    )
+  }
+  return new AgentError(
+    error,
+    error === 'sign_in_required'
+      ? `${company} needs you to sign in for this.`
+      : `${company} needs more access for this than you have given.`,
+    details,
+  )
+}
+
+/** What a sign-in leaves declined, each as an ask of its own. */
+export function declinedBy(
+  asked: readonly string[],
+  granted: readonly string[] | 'nothing',
+  held: readonly string[],
+): readonly (readonly string[])[] {
+  // Each switch that was left off is a no of its own; a no to the whole is a no to just this whole.
+  if (granted !== 'nothing') return asked.filter((scope) => !granted.includes(scope)).map((scope) => [scope])
+  const more = asked.filter((scope) => !held.includes(scope))
+  return [more.length === 0 ? asked : more]
+}
+
+function spoken(scopes: readonly string[]): string {
+  return cleanText(scopes.join(', '), 200)
+}
+
+/** Both lists in one, without repeats. */
+export function union(left: readonly string[], right: readonly string[]): readonly string[] {
+  return [...new Set([...left, ...right])]
+}
