@@ -24,6 +24,8 @@ import type { Principal } from './sessions/principal.ts'
 import { createSessionTokens } from './sessions/session-token.ts'
 import type { TokenSettings } from './sessions/token-request.ts'
 import type { Store } from './store/database.ts'
+import { createTelemetry } from './telemetry/telemetry.ts'
+import { watchFetches } from './telemetry/watch-fetches.ts'
 import { createMcpEndpoint } from './tools/mcp.ts'
 import { createToolRegistry } from './tools/registry.ts'
 import type { PrincipalWith, ScopeNeed } from './tools/tool.ts'
@@ -85,12 +87,14 @@ export function createCompany(config: CompanyConfig): Company {
   const log = config.log ?? consoleLog
   const now = config.now ?? Date.now
   const random = config.random ?? systemRandom
+  const telemetry = createTelemetry({ log, origin })
   const registry = createToolRegistry(config.tools ?? [], {
     declaredScopes: Object.keys(checked.scopes),
     grantableScopes: checked.direct ?? [],
     log,
     now,
     random,
+    watch: telemetry.part,
   })
   const development = config.development === true && isLoopbackHost(new URL(origin).hostname)
   if (development) {
@@ -130,7 +134,7 @@ export function createCompany(config: CompanyConfig): Company {
     newPerHour: agents.newPerHour === undefined ? defaultNewPerHour : agents.newPerHour,
   })
   const directory = createAgentDirectory({
-    fetchDocument: config.fetchDocument ?? (fetcher as NonNullable<typeof fetcher>),
+    fetchDocument: watchFetches(config.fetchDocument ?? (fetcher as NonNullable<typeof fetcher>), telemetry.part),
     now,
     allow: admission.admits,
     allowHttp: development,
@@ -217,13 +221,15 @@ export function createCompany(config: CompanyConfig): Company {
           },
     forms: createSealer(deriveKeyring(checked.secrets, 'form')),
     accountTokenLifetime: checked.lifetimes.accountToken,
+    lifecycle,
+    telemetry,
   })
 
   const browsers: BrowserReader | null =
     checked.browser === null ? null : { cookie: checked.browser, scope: lifecycle.scope, limits, admission, now }
 
   return Object.freeze<Company>({
-    fetch: (request) => lifecycle.run(() => handler.fetch(request)).catch((error: unknown) => handler.failed(error)),
+    fetch: (request) => handler.fetch(request).catch((error: unknown) => handler.failed(error)),
     owns: handler.owns,
     async authenticate<const Scope extends ScopeNeed | undefined = undefined>(
       request: Request,

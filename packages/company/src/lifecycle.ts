@@ -11,6 +11,8 @@ export interface Lifecycle {
   readonly scope: () => Promise<Scope>
   /** Runs one request; refuses new ones while closing. */
   readonly run: <T>(work: () => Promise<T>) => Promise<T>
+  /** Has the end wait for something that a request left running, such as an answer that is still being sent. */
+  readonly track: <T>(work: Promise<T>) => Promise<T>
   readonly close: () => Promise<void>
 }
 
@@ -82,6 +84,7 @@ export function createLifecycle(options: {
       await scope()
     },
     scope,
+    track,
     run(work) {
       if (closing) {
         return Promise.reject(

@@ -10,12 +10,15 @@ import { serveDocument } from './discovery/routes.ts'
 import { readBody } from './http/body.ts'
 import { allowAnyOrigin, preflight } from './http/cors.ts'
 import { errorResponse, json } from './http/respond.ts'
-import { allowOf, createRouter, type Handler, handlerOf, type Route } from './http/router.ts'
+import { allowOf, createRouter, type Handler, handlerOf, type Route, type Router } from './http/router.ts'
+import { untilSent } from './http/until-sent.ts'
+import type { Lifecycle } from './lifecycle.ts'
 import type { Authenticator } from './sessions/authenticate.ts'
 import { grantsOf, handleTokenRequest } from './sessions/routes.ts'
 import type { TokenSettings } from './sessions/token-request.ts'
 import type { SignInSettings } from './sign-in/routes.ts'
 import type { Logger, Scope } from './store/database.ts'
+import type { Observed, Telemetry } from './telemetry/telemetry.ts'
 import type { McpEndpoint } from './tools/mcp.ts'
 import type { ToolRegistry } from './tools/registry.ts'
 import { callToolOverHttp } from './tools/routes.ts'
@@ -40,6 +43,8 @@ export interface HandlerParts {
   /** Null where no browser may join (5). */
   readonly browser: BrowserEndpoint | null
   readonly accountTokenLifetime: number | null
+  readonly lifecycle: Pick<Lifecycle, 'run' | 'track'>
+  readonly telemetry: Telemetry
 }
 
 /** Answers requests for the Company’s own paths. */
@@ -72,20 +77,29 @@ export function createRequestHandler(parts: HandlerParts): RequestHandler {
   return {
     failed,
     owns: (request) => router.find(pathOf(request)) !== null,
-    async fetch(request) {
+    fetch(request) {
       const found = router.find(pathOf(request))
-      if (!found) return json({ error: 'not_found', error_description: 'Nothing is here.' }, 404)
-      const { route, rest } = found
-      let response: Response
-      try {
-        parts.published.hosts.check(request, route.atEachHost === true)
-        if (route.crossOrigin && request.method === 'OPTIONS') return preflight(allowOf(route))
-        response = await handlerOf(route, request.method)(request, rest)
-      } catch (error) {
-        response = await route.fail(error)
-      }
-      return route.crossOrigin ? allowAnyOrigin(response) : response
+      return parts.telemetry.request(request, found?.template ?? null, async (observed) => {
+        const answer = untilSent(await answerOf(request, found, observed))
+        if (answer.sent !== null) void parts.lifecycle.track(answer.sent)
+        return answer
+      })
     },
+  }
+
+  async function answerOf(request: Request, found: ReturnType<Router['find']>, observed: Observed): Promise<Response> {
+    if (!found) return json({ error: 'not_found', error_description: 'Nothing is here.' }, 404)
+    const { route, rest } = found
+    let response: Response
+    try {
+      parts.published.hosts.check(request, route.atEachHost === true)
+      if (route.crossOrigin && request.method === 'OPTIONS') return preflight(allowOf(route))
+      response = await parts.lifecycle.run(async () => handlerOf(route, request.method)(request, rest))
+    } catch (error) {
+      observed.failed(error)
+      response = await route.fail(error)
+    }
+    return route.crossOrigin ? allowAnyOrigin(response) : response
   }
 }
 

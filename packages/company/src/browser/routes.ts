@@ -9,6 +9,7 @@ import { assertionSkew } from '../sessions/client-authentication.ts'
 import { isActive, type SessionLimits } from '../sessions/rights.ts'
 import { claimIds, peekSession } from '../sessions/store.ts'
 import type { Logger, Scope } from '../store/database.ts'
+import { noteCaller } from '../telemetry/caller.ts'
 import { type CookieSettings, readCookie, writeCookie } from './cookie.ts'
 import { type OwnPages, readReturnTo } from './return-to.ts'
 import { deleteBrowser, insertBrowser } from './store.ts'
@@ -58,6 +59,7 @@ export async function joinBrowser(request: Request, endpoint: BrowserEndpoint): 
     const session = await peekSession(scope, checked.sessionId)
     if (!session || session.clientId !== checked.clientId || session.userId !== checked.userId)
       throw refuse('the Session is not theirs')
+    noteCaller(request, checked)
     if (!isActive(session, endpoint.limits, now)) throw refuse('the Session has ended')
     // Last, and with what it gives: one that was refused for something else may come again.
     const isNew = await claimIds(scope, [

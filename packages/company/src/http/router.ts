@@ -16,9 +16,11 @@ export interface Route {
   readonly fail: (error: unknown) => Response | Promise<Response>
 }
 
-/** Finds the route of a path. */
+/** Finds the route of a path; `template` is the path as it stands for all that go there, such as `/tools/{name}`. */
 export interface Router {
-  readonly find: (pathname: string) => { readonly route: Route; readonly rest: string } | null
+  readonly find: (
+    pathname: string,
+  ) => { readonly route: Route; readonly rest: string; readonly template: string } | null
 }
 
 /** @param routes by path; a path that ends in `/*` takes one segment more, which the handler gets decoded */
@@ -32,11 +34,13 @@ export function createRouter(routes: Readonly<Record<string, Route>>): Router {
   return {
     find(pathname) {
       const route = exact.get(pathname)
-      if (route) return { route, rest: '' }
+      if (route) return { route, rest: '', template: pathname }
       const slash = pathname.lastIndexOf('/')
       const parent = below.get(pathname.slice(0, slash))
       const rest = pathname.slice(slash + 1)
-      return parent && rest !== '' ? { route: parent, rest: decode(rest) } : null
+      return parent && rest !== ''
+        ? { route: parent, rest: decode(rest), template: `${pathname.slice(0, slash)}/{name}` }
+        : null
     },
   }
 }

@@ -3,6 +3,7 @@ import type { Admission } from '../agents/admission.ts'
 import { sha256 } from '../crypto/hash.ts'
 import type { Nonces } from '../crypto/nonce.ts'
 import type { Scope } from '../store/database.ts'
+import { noteCaller } from '../telemetry/caller.ts'
 import type { Principal } from './principal.ts'
 import { principalOf, requireScopes, type SessionLimits } from './rights.ts'
 import type { SessionToken, SessionTokens } from './session-token.ts'
@@ -113,6 +114,7 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
           description: 'The DPoP proof was not accepted.',
           reason: 'used before',
         })
+      noteCaller(request, token)
       const principal = principalOf(token, admitted.session, settings.limits, now())
       requireScopes(principal, need.scopes ?? [])
       return principal
@@ -122,6 +124,7 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
       if (token.keyThumbprint !== undefined) throw refuse('a DPoP token sent as Bearer')
       if (token.resource !== resource) throw refuse('issued for another MCP server')
       if (!(await settings.admission.admits(token.clientId))) throw refuse('client not admitted')
+      noteCaller(request, token)
       const session = await readSession(await settings.scope(), {
         sessionId: token.sessionId,
         now: now(),

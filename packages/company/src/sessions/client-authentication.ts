@@ -1,5 +1,6 @@
 import { checkClientAssertion, clientAssertionType, type FormParameters, PoppyError } from '@poppyseed/protocol'
 import type { AgentDirectory, KnownAgent } from '../agents/directory.ts'
+import { noteCaller } from '../telemetry/caller.ts'
 
 /** Client authentication at the token and revocation endpoints (4.1): `private_key_jwt` and nothing else. */
 
@@ -50,6 +51,7 @@ export async function authenticateClient(
     maxLifetime: assertionLifetime,
     findKeys: agent.findKeys,
   })
+  noteCaller(request, { clientId })
   // 4.1: only now is it somebody: a made-up client_id never gets this far
   await settings.directory.meet(agent)
   return { clientId, agent, assertion: { id: checked.id, expiresAt: Math.ceil(checked.passesUntil * 1000) } }

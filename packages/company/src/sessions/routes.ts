@@ -4,6 +4,7 @@ import type { AgentDirectory } from '../agents/directory.ts'
 import { readForm } from '../http/body.ts'
 import { exchangeCode } from '../sign-in/code-grant.ts'
 import type { Scope } from '../store/database.ts'
+import { noteSession } from '../telemetry/caller.ts'
 import { type AuthenticatedClient, authenticateClient } from './client-authentication.ts'
 import { startOrRenewSession } from './session-grant.ts'
 import { claimProof } from './store.ts'
@@ -63,8 +64,9 @@ export async function handleTokenRequest(request: Request, endpoint: TokenEndpoi
   try {
     const { binding, proof } = await readBinding(request, parameters, scope, endpoint.settings)
     carried = proof
+    const note = (sessionId: string) => noteSession(request, sessionId)
     const claim = () => claimCarried(scope, client, proof)
-    return await grant({ parameters, client, scope, settings: endpoint.settings, binding, claim })
+    return await grant({ parameters, client, scope, settings: endpoint.settings, binding, claim, note })
   } catch (error) {
     // Proof and assertion were good and have been shown: they are spent also when something else was wrong.
     if (error instanceof PoppyError) await spendCarried(scope, client, carried)

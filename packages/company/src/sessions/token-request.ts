@@ -48,6 +48,8 @@ export interface TokenRequest {
   readonly binding: TokenBinding
   /** Claims what the request carried, or gives the refusal. First in the transaction of every grant. */
   readonly claim: () => Promise<PoppyError | null>
+  /** Notes which Session the request is about, for log and traces. */
+  readonly note: (sessionId: string) => void
 }
 
 /** A proof that is still to be claimed. `passesUntil` in milliseconds since 1970. */

@@ -20,6 +20,7 @@ export interface Issued {
 /** Seals a Session Token and writes the answer. */
 export async function issueTokens(request: TokenRequest, issued: Issued): Promise<Response> {
   const { settings, binding } = request
+  request.note(issued.sessionId)
   const now = settings.now()
   const { grant } = issued
   // A token lives no longer than its Session and its sign-in; at least a second, since 4.2 wants more than 0.

@@ -3,6 +3,7 @@ import { ConfigurationError } from '../configuration-error.ts'
 import type { Principal } from '../sessions/principal.ts'
 import { requireScopes } from '../sessions/rights.ts'
 import type { Logger } from '../store/database.ts'
+import type { Part, Telemetry } from '../telemetry/telemetry.ts'
 import { forLog, runWithin } from './run.ts'
 import { isTool, type Tool, type ToolContext } from './tool.ts'
 
@@ -26,6 +27,8 @@ export interface ToolRegistryOptions {
   readonly now: () => number
   /** That many random bytes. */
   readonly random: (length: number) => Uint8Array
+  /** Watches each run of a tool; left out, nobody does. */
+  readonly watch?: Telemetry['part']
 }
 
 /** See {@link createToolRegistry}. */
@@ -88,7 +91,8 @@ export function createToolRegistry(tools: readonly Tool[], options: ToolRegistry
     const parsed = await checkInput(tool, input)
     const started = options.now()
     try {
-      return await toResult(tool, await runWithin(tool, parsed, context, options.log))
+      const run = async () => toResult(tool, await runWithin(tool, parsed, context, options.log))
+      return await (options.watch?.(partOf(tool, context), run) ?? run())
     } catch (error) {
       if (error instanceof PoppyError) throw error
       throw internalError(error, tool, options.now() - started)
@@ -106,6 +110,10 @@ export function createToolRegistry(tools: readonly Tool[], options: ToolRegistry
   }
 
   return { tools: Object.freeze([...tools]), find: (name) => byName.get(name), authorize, call }
+}
+
+function partOf(tool: Tool, { via }: ToolContext): Part {
+  return { name: `tool ${tool.name}`, attributes: { 'poppy.tool.name': tool.name, 'poppy.tool.via': via } }
 }
 
 async function checkInput(tool: Tool, input: unknown): Promise<unknown> {
