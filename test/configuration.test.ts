@@ -15,6 +15,14 @@ const right: CompanyConfig = {
   tools: testTools(),
 }
 
+/** An API of the company's own, bent. */
+const api = (bend: Record<string, unknown>) => ({
+  type: 'openapi',
+  url: 'https://miramar.example/api/openapi.json',
+  description: 'Orders',
+  ...bend,
+})
+
 /** What a person in JavaScript may write, and what the refusal has to speak of. */
 const wrong: readonly (readonly [name: string, bend: Record<string, unknown>, says: RegExp])[] = [
   ['a setting that nobody knows', { orgin: 'https://miramar.example' }, /no setting `orgin`.*origin/],
@@ -126,6 +134,40 @@ const wrong: readonly (readonly [name: string, bend: Record<string, unknown>, sa
   ['a sign-in with a scope twice', { signIn: { direct: ['loyalty', 'loyalty'] } }, /names a scope twice/],
   ['tools that are no list', { tools: {} }, /`tools` is a list/],
   ['a tool that is none', { tools: [{ name: 'x', description: 'y', run: () => 1 }] }, /tools\[0\] is not a tool/],
+  ['APIs that are no list', { apis: {} }, /`apis` is a list/],
+  ['an API that is a text', { apis: ['https://miramar.example/mcp'] }, /`apis\[0\]` is \{ type: 'openapi'/],
+  ['an API of another type', { apis: [api({ type: 'graphql' })] }, /`apis\[0\]\.type` is 'openapi' or 'mcp'/],
+  ['a misspelt API', { apis: [api({ ressource: 'x' })] }, /no `apis\[0\]\.ressource`/],
+  ['an API at a path', { apis: [api({ url: '/openapi.json' })] }, /`apis\[0\]\.url` is a whole address with https:/],
+  ['an API without TLS', { apis: [api({ url: 'http://miramar.example/o.json' })] }, /whole address with https:/],
+  ['an API in another spelling', { apis: [api({ url: 'https://Miramar.example/o.json' })] }, /form browsers write it/],
+  ['an API without words', { apis: [api({ description: ' ' })] }, /`apis\[0\]\.description` says what/],
+  ['an API twice', { apis: [api({}), api({})] }, /lists https:\/\/miramar\.example\/api\/openapi\.json twice/],
+  [
+    'the library’s own MCP server',
+    { apis: [api({ type: 'mcp', url: 'https://miramar.example/poppy/mcp' })] },
+    /by itself/,
+  ],
+  [
+    'a resource that is a word',
+    { apis: [api({ resource: 'orders' })] },
+    /`apis\[0\]\.resource` is an absolute address/,
+  ],
+  ['a resource with a fragment', { apis: [api({ resource: 'https://miramar.example/#a' })] }, /without #/],
+  ['a resource of an MCP server', { apis: [api({ type: 'mcp', resource: 'urn:x' })] }, /resource is its url/],
+  ['an MCP server with a query', { apis: [api({ type: 'mcp', url: 'https://miramar.example/m?a' })] }, /has no query/],
+  [
+    'a resource that is an MCP server',
+    { apis: [api({ resource: 'https://miramar.example/poppy/mcp' })] },
+    /is the url of an MCP server/,
+  ],
+  [
+    'a resource that is the tools’ own',
+    { apis: [api({ resource: 'https://miramar.example/poppy/openapi.json' })] },
+    /is the tools' own/,
+  ],
+  ['a resource for tools that is a word', { toolsResource: 'tools' }, /`toolsResource` is an absolute address/],
+  ['a resource for no tools', { tools: [], toolsResource: 'https://miramar.example/tools' }, /there are none/],
   ['two tools of one name', { tools: [...testTools(), ...testTools()] }, /Two tools are named echo/],
   [
     'a tool with an unknown scope',

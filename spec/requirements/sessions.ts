@@ -130,6 +130,8 @@ export const sessions = [
       'narrower-scope': 'plain: company MUST issue a token with fewer scopes when a token request asks for fewer',
       'one-service':
         'plain: company MUST accept a token that was asked for one service at that service and nowhere else',
+      resource:
+        'plain: company MUST accept a token at a service that has a resource only if it was issued for that resource',
       'resource-agent': 'plain: agent MUST ask for a token of its own for a service whose entry has a resource',
       'no-cookies': 'company MUST be content with the token in the Authorization header, and need no cookie',
       'always-send-agent': 'agent MUST send a Session Token on each API and conversation request',
@@ -141,8 +143,6 @@ export const sessions = [
         'agent MUST wait at least as long as Retry-After says before it sends a request again after 429',
     },
     later: {
-      resource:
-        'plain: company MUST accept a token at a service that has a resource only if it was issued for that resource',
       'rate-limit': 'plain: company MUST answer 429 with Retry-After when it limits a Personal Agent',
     },
   }),

@@ -13,13 +13,14 @@ import { createNonces } from './crypto/nonce.ts'
 import { systemRandom } from './crypto/random.ts'
 import { createSealer } from './crypto/seal.ts'
 import { createAddresses } from './discovery/addresses.ts'
-import type { Published } from './discovery/documents.ts'
+import { type Published, resourcesOf } from './discovery/documents.ts'
 import { createHosts } from './discovery/hosts.ts'
 import { createLifecycle } from './lifecycle.ts'
 import { consoleLog } from './log.ts'
 import { createDocumentFetcher } from './net/fetch-document.ts'
 import { createRequestHandler } from './request-handler.ts'
 import { createAuthenticator } from './sessions/authenticate.ts'
+import { type ApiNeed, createApiAuthenticator } from './sessions/own-api.ts'
 import type { Principal } from './sessions/principal.ts'
 import { createSessionTokens } from './sessions/session-token.ts'
 import type { TokenSettings } from './sessions/token-request.ts'
@@ -40,7 +41,8 @@ export interface Company {
   readonly owns: (request: Request) => boolean
   /**
    * Who is calling the site's own API (4.3): the Principal, or the answer to send instead. With `scope`, the Session has
-   * to be signed in with all of these scopes.
+   * to be signed in with all of these scopes. With `resource`, one of `apis`, only tokens for that service are taken; with
+   * `mcp`, the url of one of `apis`, the Bearer tokens of that MCP server.
    *
    * ```ts
    * const caller = await company.authenticate(request, { scope: 'poppy:read' })
@@ -50,7 +52,7 @@ export interface Company {
    */
   readonly authenticate: <const Scope extends ScopeNeed | undefined = undefined>(
     request: Request,
-    need?: { readonly scope?: Scope },
+    need?: ApiNeed<Scope>,
   ) => Promise<PrincipalWith<Scope> | Response>
   /**
    * Whose browser a request of the website comes from (5): the Principal of a Personal Agent as its Session stands at this
@@ -110,6 +112,7 @@ export function createCompany(config: CompanyConfig): Company {
     domains: checked.domains,
     inner: checked.reach.innerHosts,
     forwardedHost: checked.reach.forwardedHost,
+    apiOrigins: checked.apis.origins,
     log,
   })
   const published: Published = {
@@ -121,6 +124,7 @@ export function createCompany(config: CompanyConfig): Company {
     scopes: checked.scopes,
     direct: checked.direct,
     hasTools: registry.tools.length > 0,
+    apis: checked.apis,
     letsBrowsersJoin: checked.browser !== null,
   }
   const fetcher = config.fetchDocument === undefined ? createDocumentFetcher({ allowLoopback: development }) : null
@@ -165,8 +169,8 @@ export function createCompany(config: CompanyConfig): Company {
     proofSkew,
     company: addresses.issuer,
     tokenEndpoint: addresses.token,
-    mcpResource: published.hasTools ? addresses.mcp : null,
-    resources: published.hasTools ? [addresses.openapi] : [],
+    mcpResources: [...(published.hasTools ? [addresses.mcp] : []), ...checked.apis.mcpServers],
+    resources: resourcesOf(published),
     limits,
     sessionLifetime: checked.lifetimes.session,
     tokenLifetime: checked.lifetimes.sessionToken,
@@ -231,20 +235,13 @@ export function createCompany(config: CompanyConfig): Company {
   return Object.freeze<Company>({
     fetch: (request) => handler.fetch(request).catch((error: unknown) => handler.failed(error)),
     owns: handler.owns,
-    async authenticate<const Scope extends ScopeNeed | undefined = undefined>(
-      request: Request,
-      { scope }: { readonly scope?: Scope } = {},
-    ) {
-      const needed: ScopeNeed = scope ?? []
-      const scopes = typeof needed === 'string' ? [needed] : needed
-      try {
-        const principal = await lifecycle.run(() => authenticator.withProof(request, { scopes }))
-        // 4.4: where a scope is needed, whoever is signed out was refused.
-        return principal as PrincipalWith<Scope>
-      } catch (error) {
-        return handler.failed(error)
-      }
-    },
+    authenticate: createApiAuthenticator({
+      authenticator,
+      apis: checked.apis,
+      originOf: hosts.originOf,
+      run: lifecycle.run,
+      failed: handler.failed,
+    }),
     browserPrincipal: async (request) =>
       browsers === null ? null : lifecycle.run(() => readBrowserPrincipal(request, browsers)),
     accounts: createAccounts({ scope: lifecycle.scope, now, texts: checked.scopes }),

@@ -4,6 +4,8 @@ import { type BrowserSettings, checkBrowser } from './browser/browser-settings.t
 import type { CookieSettings } from './browser/cookie.ts'
 import { checkShapes, isPlain, refuseUnknown } from './config-shapes.ts'
 import { wrong } from './configuration-error.ts'
+import { createAddresses } from './discovery/addresses.ts'
+import { type ApisConfig, type CheckedApis, checkApis } from './discovery/apis.ts'
 import { checkOrganization, domainAbove, type OrganizationConfig } from './discovery/domains.ts'
 import { type CheckedReach, checkReach, type ReachConfig } from './discovery/reach-settings.ts'
 import type { FetchDocument } from './net/fetch-document.ts'
@@ -12,7 +14,7 @@ import type { Logger, Store } from './store/database.ts'
 import type { Tool } from './tools/tool.ts'
 
 /** What a company sets. Checked once, when `createCompany` runs; each mistake is a sentence that says what to write. */
-export interface CompanyConfig extends ReachConfig {
+export interface CompanyConfig extends ReachConfig, ApisConfig {
   readonly organization: OrganizationConfig
   /** `https://host`: all URLs, `htu`, `aud` and redirects begin with it; never taken from a request. */
   readonly origin: string
@@ -80,6 +82,8 @@ const knownSettings = new Set<string>([
   'scopes',
   'signIn',
   'tools',
+  'toolsResource',
+  'apis',
   'browser',
   'agents',
   'nonces',
@@ -103,6 +107,7 @@ export interface CheckedConfig {
   /** The Company's domains, the main one first. */
   readonly domains: readonly string[]
   readonly reach: CheckedReach
+  readonly apis: CheckedApis
   readonly secrets: readonly string[]
   readonly direct: readonly string[] | undefined
   /** Null where no browser may join (5). */
@@ -133,9 +138,11 @@ export function checkConfig(config: CompanyConfig): CheckedConfig {
   checkOrigin(config, domains)
   checkAgents(config)
   const scopes = checkScopes(config.scopes ?? {})
+  const reach = checkReach(config)
   return {
     domains,
-    reach: checkReach(config),
+    reach,
+    apis: checkApis(config, createAddresses({ origin: config.origin, ...reach })),
     secrets: checkSecrets(config.secret),
     scopes,
     direct: checkDirect(config, scopes),

@@ -1,3 +1,4 @@
+import { resourceMetadataUrl } from '@poppyseed/protocol'
 import { handleRevocation } from './accounts/routes.ts'
 import type { AgentDirectory } from './agents/directory.ts'
 import { type BrowserEndpoint, browserRoute } from './browser/routes.ts'
@@ -9,7 +10,7 @@ import { writeOpenApi } from './discovery/openapi.ts'
 import { serveDocument } from './discovery/routes.ts'
 import { readBody } from './http/body.ts'
 import { allowAnyOrigin, preflight } from './http/cors.ts'
-import { errorResponse, json } from './http/respond.ts'
+import { type ErrorStyle, errorResponse, json } from './http/respond.ts'
 import { allowOf, createRouter, type Handler, handlerOf, type Route, type Router } from './http/router.ts'
 import { untilSent } from './http/until-sent.ts'
 import type { Lifecycle } from './lifecycle.ts'
@@ -52,7 +53,7 @@ export interface RequestHandler {
   readonly fetch: (request: Request) => Promise<Response>
   readonly owns: (request: Request) => boolean
   /** The answer to an error at an API. */
-  readonly failed: (error: unknown) => Response
+  readonly failed: (error: unknown, style?: ErrorStyle) => Response
 }
 
 /** Bytes that a tool's input may have. */
@@ -62,7 +63,8 @@ const toolBodyLimit = 1_048_576
 export function createRequestHandler(parts: HandlerParts): RequestHandler {
   const { nonces, log, random } = parts
   const nonce = () => nonces?.current()
-  const failed = (error: unknown) => errorResponse(error, { scheme: 'DPoP', nonce: nonce() }, log, random)
+  const failed = (error: unknown, style?: ErrorStyle) =>
+    errorResponse(error, style ?? { scheme: 'DPoP', nonce: nonce() }, log, random)
   const router = createRouter({
     ...documentRoutes(parts, failed),
     ...oauthRoutes(parts, nonce),
@@ -111,6 +113,12 @@ function documentRoutes({ published, registry }: HandlerParts, fail: Route['fail
   const byDomain = new Map(
     domains.map((domain) => [domain, serveDocument(discoveryOf(published, domain), hosts.vary)] as const),
   )
+  // 6: an own MCP server on another host publishes its metadata there, by itself
+  const ownMcpMetadata = Object.fromEntries(
+    published.apis.mcpServers
+      .filter((url) => new URL(url).origin === addresses.origin)
+      .map((url) => [addresses.routeOf(resourceMetadataUrl(url)), wellKnown(mcpMetadataOf(published, url))] as const),
+  )
   return {
     [addresses.poppyPath]: {
       methods: {
@@ -121,9 +129,10 @@ function documentRoutes({ published, registry }: HandlerParts, fail: Route['fail
       fail,
     },
     [addresses.routeOf(addresses.oauthMetadata)]: wellKnown(oauthMetadataOf(published)),
+    ...ownMcpMetadata,
     ...(published.hasTools
       ? {
-          [addresses.routeOf(addresses.mcpMetadata)]: wellKnown(mcpMetadataOf(published)),
+          [addresses.routeOf(addresses.mcpMetadata)]: wellKnown(mcpMetadataOf(published, addresses.mcp)),
           [addresses.routeOf(addresses.openapi)]: document(
             writeOpenApi({
               info: { title: published.name, version: '1', description: published.description },
@@ -178,8 +187,11 @@ function toolRoutes(parts: HandlerParts, fail: Route['fail'], nonce: () => strin
   const { published, registry, authenticator, mcp, log, random } = parts
   if (!published.hasTools || mcp === null) return {}
   const { openapi: resource, mcp: mcpUrl, mcpMetadata: resourceMetadata, tools, routeOf } = published.addresses
+  const { toolsResource } = published.apis
+  // 4.3: with a published resource, only tokens for it; without one, those for our document's URL beside all others
+  const needed = { resources: [toolsResource ?? resource], isNarrow: toolsResource !== undefined }
   const call: Handler = async (request, name) => {
-    const principal = await authenticator.withProof(request, { resources: [resource] })
+    const principal = await authenticator.withProof(request, needed)
     return callToolOverHttp(registry, name, request, principal, await readBody(request, toolBodyLimit))
   }
   const callMcp: Handler = async (request) => mcp.fetch(request, await authenticator.withBearer(request, mcpUrl))

@@ -53,8 +53,11 @@ export interface Addresses {
   readonly urlOf: (path: string) => string
   /** The path at which a request for one of our public URLs reaches us: the key of its route. */
   readonly routeOf: (url: string) => string
-  /** The URL, without query, that the caller of a request asked for: `htu` (4.3). */
-  readonly askedFor: (request: Request) => string
+  /**
+   * The URL, without query, that the caller of a request asked for: `htu` (4.3).
+   * @param at another configured origin, where the site has an API of its own
+   */
+  readonly askedFor: (request: Request, at?: string) => string
 }
 
 /** Makes every URL of the Company, prefix and all. */
@@ -86,7 +89,7 @@ export function createAddresses(settings: AddressSettings): Addresses {
       return seen !== '' && pathname.startsWith(`${seen}/`) ? pathname.slice(seen.length) : pathname
     },
     // K04, K05: the configured origin and prefix, whatever name and path the request came by
-    askedFor: (request) => origin + seen + new URL(request.url).pathname,
+    askedFor: (request, at = origin) => at + (at === origin ? seen : '') + new URL(request.url).pathname,
   })
 }
 

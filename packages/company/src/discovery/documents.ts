@@ -7,6 +7,7 @@ import {
   signatureAlgorithms,
 } from '@poppyseed/protocol'
 import type { Addresses } from './addresses.ts'
+import type { CheckedApis } from './apis.ts'
 import type { Hosts } from './hosts.ts'
 
 /** Section 3: what a Company publishes of itself. */
@@ -21,6 +22,7 @@ export interface Published {
   readonly scopes: Readonly<Record<string, string>>
   readonly direct: readonly string[] | undefined
   readonly hasTools: boolean
+  readonly apis: CheckedApis
   /** Whether a Personal Agent's browser may join its Session (5). */
   readonly letsBrowsersJoin: boolean
   readonly description: string
@@ -40,16 +42,33 @@ export function discoveryOf(published: Published, domain: string): unknown {
         ? {}
         : Object.fromEntries(Object.entries(scopes).filter(([scope]) => !scope.startsWith('poppy:'))),
     conversations: [],
-    apis: published.hasTools
-      ? [
-          { type: 'openapi', url: addresses.openapi, description: published.description },
-          { type: 'mcp', url: addresses.mcp, description: published.description },
-        ]
-      : [],
+    apis: [...toolApis(published), ...published.apis.own],
     browserSessionEndpoint: published.letsBrowsersJoin ? addresses.browserSession : undefined,
     extensions: {},
   }
   return currentCodec.writeDiscovery(discovery)
+}
+
+function toolApis({ addresses, apis, description, hasTools }: Published): Discovery['apis'] {
+  if (!hasTools) return []
+  const { toolsResource } = apis
+  return [
+    {
+      type: 'openapi',
+      url: addresses.openapi,
+      description,
+      ...(toolsResource === undefined ? {} : { resource: toolsResource }),
+    },
+    { type: 'mcp', url: addresses.mcp, description },
+  ]
+}
+
+/**
+ * Every service that a DPoP token may be narrowed to (4.3): those that are published, and where the tools have no
+ * `resource`, their document's URL.
+ */
+export function resourcesOf({ addresses, apis, hasTools }: Published): readonly string[] {
+  return hasTools && apis.toolsResource === undefined ? [addresses.openapi, ...apis.resources] : apis.resources
 }
 
 /** OAuth Authorization Server Metadata (3.2, RFC 8414). */
@@ -83,10 +102,10 @@ export function oauthMetadataOf(published: Published): OAuthMetadata {
   }
 }
 
-/** Protected resource metadata of the MCP server (6, RFC 9728). */
-export function mcpMetadataOf(published: Published): ResourceMetadata {
+/** Protected resource metadata of an MCP server (6, RFC 9728). */
+export function mcpMetadataOf(published: Published, url: string): ResourceMetadata {
   return {
-    resource: published.addresses.mcp,
+    resource: url,
     authorization_servers: [published.addresses.issuer],
     ...(published.direct === undefined ? {} : { scopes_supported: [...published.direct] }),
     bearer_methods_supported: ['header'],

@@ -22,8 +22,8 @@ export interface AuthenticatorSettings {
   /** Seconds: how old a proof may be, and how far ahead of our clock. */
   readonly proofWindow: number
   readonly proofSkew: number
-  /** The URL that the caller of a request asked for, as `htu` has it. */
-  readonly askedFor: (request: Request) => string
+  /** The URL that the caller of a request asked for, as `htu` has it: on the Company's origin, or the one that is given. */
+  readonly askedFor: (request: Request, origin?: string) => string
   readonly company: string
   readonly limits: SessionLimits
   readonly admission: Admission
@@ -35,6 +35,10 @@ export interface Need {
   readonly scopes?: readonly string[]
   /** Identifiers by which tokens may name this service (4.3, RFC 8707). */
   readonly resources?: readonly string[]
+  /** Whether a token has to name one of them: a service with tokens of its own (4.3). */
+  readonly isNarrow?: boolean
+  /** Where the service is, when not on the Company's origin. */
+  readonly origin?: string
 }
 
 /** Makes a Principal of a request’s token, or throws. */
@@ -79,12 +83,11 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
       const { token, hash } = await open(request, 'dpop')
       if (token.keyThumbprint === undefined) throw refuse('a Bearer token where proofs are required')
       const resources = need.resources ?? []
-      if (token.resource !== undefined && !resources.includes(token.resource)) {
-        throw refuse('issued for another service')
-      }
+      const isForIt = token.resource === undefined ? need.isNarrow !== true : resources.includes(token.resource)
+      if (!isForIt) throw refuse('issued for another service')
       const proof = await checkProof(request.headers.get('dpop'), {
         method: request.method,
-        url: settings.askedFor(request),
+        url: settings.askedFor(request, need.origin),
         now: now() / 1000,
         window: settings.proofWindow,
         skew: settings.proofSkew,

@@ -27,8 +27,8 @@ export interface TokenSettings {
   readonly proofSkew: number
   readonly company: string
   readonly tokenEndpoint: string
-  /** The MCP server's URL, where there is one: the only service with Bearer tokens (4.3). */
-  readonly mcpResource: string | null
+  /** URLs of the MCP servers: the only services with Bearer tokens (4.3). */
+  readonly mcpResources: readonly string[]
   /** Identifiers of the services that a DPoP token may be narrowed to (RFC 8707). */
   readonly resources: readonly string[]
   readonly limits: SessionLimits
@@ -77,7 +77,7 @@ export async function readBinding(
   const { resources } = parameters
   if (resources.length > 1) throw new PoppyError('invalid_target', { description: 'Ask for one resource at a time.' })
   const resource = resources[0]
-  const isMcp = resource !== undefined && resource === settings.mcpResource
+  const isMcp = resource !== undefined && settings.mcpResources.includes(resource)
   if (resource !== undefined && !isMcp && !settings.resources.includes(resource)) {
     throw new PoppyError('invalid_target', { description: 'This resource is none of the Company’s.' })
   }
