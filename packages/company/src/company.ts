@@ -16,6 +16,7 @@ import { createAddresses } from './discovery/addresses.ts'
 import { type Published, resourcesOf } from './discovery/documents.ts'
 import { createHosts } from './discovery/hosts.ts'
 import { createLifecycle } from './lifecycle.ts'
+import { createRequestLimits } from './limits/request-limits.ts'
 import { consoleLog } from './log.ts'
 import { createDocumentFetcher } from './net/fetch-document.ts'
 import { createRequestHandler } from './request-handler.ts'
@@ -159,6 +160,7 @@ export function createCompany(config: CompanyConfig): Company {
       ? null
       : createNonces(deriveKeyring(checked.secrets, 'nonce'), checked.nonceLifetime, now)
   const limits = { idle: checked.lifetimes.sessionIdle }
+  const requestLimits = createRequestLimits({ settings: checked.limits, address: config.address, now, random, log })
   const tokenSettings: TokenSettings = {
     tokens,
     importKey,
@@ -172,6 +174,7 @@ export function createCompany(config: CompanyConfig): Company {
     mcpResources: [...(published.hasTools ? [addresses.mcp] : []), ...checked.apis.mcpServers],
     resources: resourcesOf(published),
     limits,
+    requestLimits,
     sessionLifetime: checked.lifetimes.session,
     tokenLifetime: checked.lifetimes.sessionToken,
     accountTokenLifetime: checked.lifetimes.accountToken,
@@ -187,6 +190,7 @@ export function createCompany(config: CompanyConfig): Company {
     askedFor: addresses.askedFor,
     company: addresses.issuer,
     limits,
+    requestLimits,
     admission,
   })
   const handler = createRequestHandler({
@@ -196,6 +200,7 @@ export function createCompany(config: CompanyConfig): Company {
     directory,
     nonces,
     tokenSettings,
+    requestLimits,
     scope: lifecycle.scope,
     log,
     random,

@@ -8,6 +8,7 @@ import { createAddresses } from './discovery/addresses.ts'
 import { type ApisConfig, type CheckedApis, checkApis } from './discovery/apis.ts'
 import { checkOrganization, domainAbove, type OrganizationConfig } from './discovery/domains.ts'
 import { type CheckedReach, checkReach, type ReachConfig } from './discovery/reach-settings.ts'
+import { type CheckedLimits, checkLimits, type LimitSettings } from './limits/settings.ts'
 import type { FetchDocument } from './net/fetch-document.ts'
 import type { Account } from './sign-in/routes.ts'
 import type { Logger, Store } from './store/database.ts'
@@ -55,6 +56,13 @@ export interface CompanyConfig extends ReachConfig, ApisConfig {
     /** An Account Token: 90 days when left out; null for no end (4.8). */
     readonly accountToken?: number | null
   }
+  /** How much others may ask (4.1, 4.3): on when left out; `false` switches all of it off. */
+  readonly limits?: LimitSettings | false
+  /**
+   * The IP address that a request comes from, for limits by address. Left out, the one that the Node adapter saw; where
+   * neither tells it, those limits are off. Behind a proxy, take what your own proxy wrote and nothing that came from afar.
+   */
+  readonly address?: (request: Request) => string
   /** `true` allows `http://` on loopback hosts, here and for agents. Says so loudly; refused for any other host. */
   readonly development?: boolean
   /** Where warnings and failures go; pino's call shape. Left out: warnings and errors go to the console. */
@@ -88,6 +96,8 @@ const knownSettings = new Set<string>([
   'agents',
   'nonces',
   'lifetimes',
+  'limits',
+  'address',
   'development',
   'log',
   'fetchDocument',
@@ -122,6 +132,7 @@ export interface CheckedConfig {
     readonly sessionIdle: number
     readonly accountToken: number | null
   }
+  readonly limits: CheckedLimits
 }
 
 /** @throws ConfigurationError with a sentence that says what to write */
@@ -149,6 +160,7 @@ export function checkConfig(config: CompanyConfig): CheckedConfig {
     browser: checkBrowser(config.browser, { domains, host: new URL(config.origin).hostname }),
     nonceLifetime: checkNonces(config.nonces),
     lifetimes: checkLifetimes(config.lifetimes ?? {}),
+    limits: checkLimits(config),
   }
 }
 

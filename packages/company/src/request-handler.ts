@@ -14,6 +14,7 @@ import { type ErrorStyle, errorResponse, json } from './http/respond.ts'
 import { allowOf, createRouter, type Handler, handlerOf, type Route, type Router } from './http/router.ts'
 import { untilSent } from './http/until-sent.ts'
 import type { Lifecycle } from './lifecycle.ts'
+import type { RequestLimits } from './limits/request-limits.ts'
 import type { Authenticator } from './sessions/authenticate.ts'
 import { grantsOf, handleTokenRequest } from './sessions/routes.ts'
 import type { TokenSettings } from './sessions/token-request.ts'
@@ -34,6 +35,7 @@ export interface HandlerParts {
   readonly directory: AgentDirectory
   readonly nonces: Nonces | null
   readonly tokenSettings: TokenSettings
+  readonly requestLimits: RequestLimits
   readonly scope: () => Promise<Scope>
   readonly log: Logger
   readonly random: (length: number) => Uint8Array
@@ -168,7 +170,8 @@ function oauthRoutes(parts: HandlerParts, nonce: () => string | undefined): Reco
     scope,
     audiences: [tokenUrl, issuer],
   }
-  const revocation = { directory, scope, now, audiences: [revokeUrl, tokenUrl, issuer] }
+  const { requestLimits } = parts
+  const revocation = { directory, scope, now, requestLimits, audiences: [revokeUrl, tokenUrl, issuer] }
   return {
     [routeOf(tokenUrl)]: {
       methods: { POST: withNonce((request) => handleTokenRequest(request, token), nonce) },
@@ -221,6 +224,7 @@ function signInRoutes(parts: HandlerParts): Record<string, Route> {
     directory: parts.directory,
     scope: parts.scope,
     forms: parts.forms,
+    requestLimits: parts.requestLimits,
     now: parts.now,
     random: parts.random,
     log: parts.log,
@@ -239,11 +243,7 @@ function signInRoutes(parts: HandlerParts): Record<string, Route> {
       async fail(error) {
         const { messagePage } = await pages()
         const answer = errorResponse(error, { scheme: 'DPoP' }, parts.log, parts.random)
-        const shown = messagePage({
-          status: answer.status,
-          title: answer.status >= 500 ? 'Something went wrong on our side' : 'This request could not be read',
-          text: 'Nothing was changed, and the agent got no access. Start again from your agent.',
-        })
+        const shown = messagePage({ status: answer.status, ...wordsOf(answer) })
         for (const name of ['allow', 'retry-after']) {
           const value = answer.headers.get(name)
           if (value !== null) shown.headers.set(name, value)
@@ -252,4 +252,20 @@ function signInRoutes(parts: HandlerParts): Record<string, Route> {
       },
     },
   }
+}
+
+/** What a person is told where no page of ours could be shown. */
+function wordsOf({ status, headers }: Response): { readonly title: string; readonly text: string } {
+  const nothing = 'Nothing was changed, and the agent got no access.'
+  if (status === 429) {
+    const seconds = Number(headers.get('retry-after'))
+    const time =
+      seconds < 90 ? `${seconds === 1 ? 'a second' : `${seconds} seconds`}` : `${Math.ceil(seconds / 60)} minutes`
+    return {
+      title: 'Too many requests just now',
+      text: `They came from your network or your account. Wait ${time}, then go back and try again. ${nothing}`,
+    }
+  }
+  const title = status >= 500 ? 'Something went wrong on our side' : 'This request could not be read'
+  return { title, text: `${nothing} Start again from your agent.` }
 }

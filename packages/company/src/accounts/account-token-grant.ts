@@ -43,6 +43,8 @@ export async function useAccountToken(request: TokenRequest): Promise<Response> 
     if (narrowed instanceof PoppyError) return narrowed
     const signedIn = { userId: grant.user_id, grant: { id: grant.id, scopes: narrowed, expiresAt: grant.expires_at } }
     if (existing === undefined) {
+      // Thrown, so that all of this transaction is undone: over a limit, a retry may bring the same assertions (4.3).
+      settings.requestLimits.countSession(client.clientId, grant.user_id)
       await noteGrantUse(scope, { grantId: grant.id, now })
       const id = makeId('ses', settings.random)
       const expiresAt = now + settings.sessionLifetime

@@ -2,7 +2,8 @@ import { PoppyError } from '@poppyseed/protocol'
 import type { AgentDirectory } from '../agents/directory.ts'
 import { sha256 } from '../crypto/hash.ts'
 import { readForm } from '../http/body.ts'
-import { authenticateClient } from '../sessions/client-authentication.ts'
+import type { RequestLimits } from '../limits/request-limits.ts'
+import { authenticateClient, identifyClient } from '../sessions/client-authentication.ts'
 import { refuseTokensInUrl } from '../sessions/routes.ts'
 import { claimClientAssertion, clientAssertionReplayed } from '../sessions/token-request.ts'
 import type { Scope } from '../store/database.ts'
@@ -15,6 +16,7 @@ export interface RevocationEndpoint {
   readonly directory: AgentDirectory
   readonly scope: () => Promise<Scope>
   readonly audiences: readonly string[]
+  readonly requestLimits: RequestLimits
   /** Milliseconds since 1970. */
   readonly now: () => number
 }
@@ -24,18 +26,27 @@ export interface RevocationEndpoint {
  * another client's token is refused and keeps working.
  */
 export async function handleRevocation(request: Request, endpoint: RevocationEndpoint): Promise<Response> {
-  refuseTokensInUrl(request)
-  const parameters = await readForm(request)
+  const { requestLimits } = endpoint
   const now = endpoint.now()
-  const client = await authenticateClient(parameters, request, {
-    directory: endpoint.directory,
-    audiences: endpoint.audiences,
-    now: now / 1000,
+  const { parameters, client } = await identifyClient(request, requestLimits, async () => {
+    refuseTokensInUrl(request)
+    const parameters = await readForm(request)
+    const { directory, audiences } = endpoint
+    return {
+      parameters,
+      client: await authenticateClient(parameters, request, { directory, audiences, now: now / 1000 }),
+    }
   })
+  const notCounted = requestLimits.countTokenRequest(client.clientId)
   const token = parameters.get('token')
   const scope = await endpoint.scope()
   const refusal = await scope.db.transaction(async () => {
-    if (!(await claimClientAssertion(scope, client))) return clientAssertionReplayed()
+    if (!(await claimClientAssertion(scope, client))) {
+      // Somebody else's copy of a request takes nothing from the client.
+      notCounted()
+      requestLimits.countFailure(request)
+      return clientAssertionReplayed()
+    }
     if (token === undefined) return new PoppyError('invalid_request', { description: 'token is missing.' })
     // A sealed Session Token has five parts; it runs out by itself and can't be revoked one by one.
     if (token.split('.').length === 5) {

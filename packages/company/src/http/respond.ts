@@ -49,9 +49,14 @@ export function errorResponse(
     })
   }
   if (style.nonce !== undefined) headers['dpop-nonce'] = style.nonce
-  if (error.retryAfter !== undefined) headers['retry-after'] = String(error.retryAfter)
+  // 4.3: always with a 429, whoever threw it; whole seconds, so that no client has to guess
+  if (error.retryAfter !== undefined || status === 429) headers['retry-after'] = String(wholeSeconds(error.retryAfter))
   if (error.code === 'method_not_allowed' && typeof error.extra?.allow === 'string') headers.allow = error.extra.allow
   return json(error.body(), status, headers)
+}
+
+function wholeSeconds(seconds = 1): number {
+  return Number.isFinite(seconds) ? Math.max(1, Math.ceil(seconds)) : 1
 }
 
 function asPoppyError(thrown: unknown, log: Logger, random: (length: number) => Uint8Array): PoppyError {

@@ -1,7 +1,8 @@
-import { checkProof, type KeyImporter, PoppyError } from '@poppyseed/protocol'
+import { checkProof, errorRow, type KeyImporter, PoppyError } from '@poppyseed/protocol'
 import type { Admission } from '../agents/admission.ts'
 import { sha256 } from '../crypto/hash.ts'
 import type { Nonces } from '../crypto/nonce.ts'
+import type { RequestLimits, Undo } from '../limits/request-limits.ts'
 import type { Scope } from '../store/database.ts'
 import { noteCaller } from '../telemetry/caller.ts'
 import type { Principal } from './principal.ts'
@@ -26,6 +27,7 @@ export interface AuthenticatorSettings {
   readonly askedFor: (request: Request, origin?: string) => string
   readonly company: string
   readonly limits: SessionLimits
+  readonly requestLimits: RequestLimits
   readonly admission: Admission
 }
 
@@ -58,9 +60,9 @@ function refuse(reason: string): PoppyError {
  * `use_dpop_nonce`; with scopes `sign_in_required` and `insufficient_scope`.
  */
 export function createAuthenticator(settings: AuthenticatorSettings): Authenticator {
-  const { tokens, now } = settings
+  const { tokens, now, requestLimits } = settings
 
-  async function open(request: Request, scheme: 'dpop' | 'bearer'): Promise<{ token: SessionToken; hash: string }> {
+  function open(request: Request, scheme: 'dpop' | 'bearer'): { token: SessionToken; hash: string } {
     // 4.3: never from a URL, not even beside a good header
     if (request.url.includes('?') && new URL(request.url).searchParams.has('access_token')) {
       throw refuse('token in the URL')
@@ -78,62 +80,107 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
     return { token, hash }
   }
 
+  /** Who shows no token of ours counts by address, and by nothing else that the request says. */
+  function identify(request: Request, scheme: 'dpop' | 'bearer'): { token: SessionToken; hash: string } {
+    try {
+      return open(request, scheme)
+    } catch (error) {
+      if (request.headers.has('authorization')) requestLimits.countFailure(request)
+      else requestLimits.countAnonymous(request)
+      throw error
+    }
+  }
+
+  /**
+   * 4.3: rate limits. Who has no request left is refused before anything dear is done, and with nothing spent. Whoever
+   * has one is counted when `authenticate` says so, and not after all when it then fails: a proof that somebody else uses
+   * again takes nothing from the Session.
+   */
+  async function counted(
+    request: Request,
+    token: SessionToken,
+    authenticate: (count: () => void) => Promise<Principal>,
+  ): Promise<Principal> {
+    requestLimits.checkFailures(request, token.sessionId)
+    requestLimits.checkCaller(token)
+    const undo: Undo[] = []
+    try {
+      return await authenticate(() => void undo.push(requestLimits.countCaller(token)))
+    } catch (error) {
+      for (const one of undo) one()
+      if (isFailure(error)) requestLimits.countFailure(request, token.sessionId)
+      throw error
+    }
+  }
+
   return {
     async withProof(request, need = {}) {
-      const { token, hash } = await open(request, 'dpop')
-      if (token.keyThumbprint === undefined) throw refuse('a Bearer token where proofs are required')
-      const resources = need.resources ?? []
-      const isForIt = token.resource === undefined ? need.isNarrow !== true : resources.includes(token.resource)
-      if (!isForIt) throw refuse('issued for another service')
-      const proof = await checkProof(request.headers.get('dpop'), {
-        method: request.method,
-        url: settings.askedFor(request, need.origin),
-        now: now() / 1000,
-        window: settings.proofWindow,
-        skew: settings.proofSkew,
-        tokenHash: hash,
-        boundTo: token.keyThumbprint,
-        importKey: settings.importKey,
-        ...(settings.nonces ? { acceptsNonce: settings.nonces.accepts } : {}),
-      })
-      if (!(await settings.admission.admits(token.clientId))) throw refuse('client not admitted')
-      const scope = await settings.scope()
-      // 4.3: a proof whose mark may have been lost could be a replay
-      if ((proof.issuedAt - settings.proofSkew) * 1000 < scope.db.marksCompleteSince)
-        throw new PoppyError('invalid_dpop_proof', {
-          description: 'The DPoP proof was not accepted.',
-          reason: 'made before replay marks are complete',
+      const { token, hash } = identify(request, 'dpop')
+      const principal = await counted(request, token, async (count) => {
+        if (token.keyThumbprint === undefined) throw refuse('a Bearer token where proofs are required')
+        const resources = need.resources ?? []
+        const isForIt = token.resource === undefined ? need.isNarrow !== true : resources.includes(token.resource)
+        if (!isForIt) throw refuse('issued for another service')
+        const proof = await checkProof(request.headers.get('dpop'), {
+          method: request.method,
+          url: settings.askedFor(request, need.origin),
+          now: now() / 1000,
+          window: settings.proofWindow,
+          skew: settings.proofSkew,
+          tokenHash: hash,
+          boundTo: token.keyThumbprint,
+          importKey: settings.importKey,
+          ...(settings.nonces ? { acceptsNonce: settings.nonces.accepts } : {}),
         })
-      const admitted = await admitProof(scope, {
-        sessionId: token.sessionId,
-        thumbprint: proof.thumbprint,
-        proofId: proof.id,
-        passesUntil: Math.ceil(proof.passesUntil * 1000),
-        now: now(),
-        idle: settings.limits.idle,
-      })
-      if (admitted.replayed)
-        throw new PoppyError('invalid_dpop_proof', {
-          description: 'The DPoP proof was not accepted.',
-          reason: 'used before',
+        if (!(await settings.admission.admits(token.clientId))) throw refuse('client not admitted')
+        // The key is the token's own, and nothing is claimed yet: a retry may bring the same proof.
+        count()
+        const scope = await settings.scope()
+        // 4.3: a proof whose mark may have been lost could be a replay
+        if ((proof.issuedAt - settings.proofSkew) * 1000 < scope.db.marksCompleteSince)
+          throw new PoppyError('invalid_dpop_proof', {
+            description: 'The DPoP proof was not accepted.',
+            reason: 'made before replay marks are complete',
+          })
+        const admitted = await admitProof(scope, {
+          sessionId: token.sessionId,
+          thumbprint: proof.thumbprint,
+          proofId: proof.id,
+          passesUntil: Math.ceil(proof.passesUntil * 1000),
+          now: now(),
+          idle: settings.limits.idle,
         })
-      noteCaller(request, token)
-      const principal = principalOf(token, admitted.session, settings.limits, now())
+        if (admitted.replayed)
+          throw new PoppyError('invalid_dpop_proof', {
+            description: 'The DPoP proof was not accepted.',
+            reason: 'used before',
+          })
+        noteCaller(request, token)
+        return principalOf(token, admitted.session, settings.limits, now())
+      })
       requireScopes(principal, need.scopes ?? [])
       return principal
     },
     async withBearer(request, resource) {
-      const { token } = await open(request, 'bearer')
-      if (token.keyThumbprint !== undefined) throw refuse('a DPoP token sent as Bearer')
-      if (token.resource !== resource) throw refuse('issued for another MCP server')
-      if (!(await settings.admission.admits(token.clientId))) throw refuse('client not admitted')
-      noteCaller(request, token)
-      const session = await readSession(await settings.scope(), {
-        sessionId: token.sessionId,
-        now: now(),
-        idle: settings.limits.idle,
+      const { token } = identify(request, 'bearer')
+      return counted(request, token, async (count) => {
+        if (token.keyThumbprint !== undefined) throw refuse('a DPoP token sent as Bearer')
+        if (token.resource !== resource) throw refuse('issued for another MCP server')
+        if (!(await settings.admission.admits(token.clientId))) throw refuse('client not admitted')
+        count()
+        noteCaller(request, token)
+        const session = await readSession(await settings.scope(), {
+          sessionId: token.sessionId,
+          now: now(),
+          idle: settings.limits.idle,
+        })
+        return principalOf(token, session, settings.limits, now())
       })
-      return principalOf(token, session, settings.limits, now())
     },
   }
+}
+
+/** Whether something that was shown was wrong. A nonce that has to be asked for is the way it goes. */
+function isFailure(error: unknown): boolean {
+  return error instanceof PoppyError && errorRow(error.code).status === 401 && error.code !== 'use_dpop_nonce'
 }

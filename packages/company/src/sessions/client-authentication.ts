@@ -1,5 +1,12 @@
-import { checkClientAssertion, clientAssertionType, type FormParameters, PoppyError } from '@poppyseed/protocol'
+import {
+  checkClientAssertion,
+  clientAssertionType,
+  errorRow,
+  type FormParameters,
+  PoppyError,
+} from '@poppyseed/protocol'
 import type { AgentDirectory, KnownAgent } from '../agents/directory.ts'
+import type { RequestLimits } from '../limits/request-limits.ts'
 import { noteCaller } from '../telemetry/caller.ts'
 
 /** Client authentication at the token and revocation endpoints (4.1): `private_key_jwt` and nothing else. */
@@ -55,4 +62,23 @@ export async function authenticateClient(
   // 4.1: only now is it somebody: a made-up client_id never gets this far
   await settings.directory.meet(agent)
   return { clientId, agent, assertion: { id: checked.id, expiresAt: Math.ceil(checked.passesUntil * 1000) } }
+}
+
+/**
+ * Finds out who is asking. Whatever is refused before that is known counts by address (4.3): the `client_id` is no more
+ * than a word yet. Where too many were refused already, nothing is read at all.
+ * @throws PoppyError `rate_limited`, and what `identify` throws
+ */
+export async function identifyClient<T>(
+  request: Request,
+  limits: RequestLimits,
+  identify: () => Promise<T>,
+): Promise<T> {
+  limits.checkFailures(request)
+  try {
+    return await identify()
+  } catch (error) {
+    if (error instanceof PoppyError && errorRow(error.code).status < 500) limits.countFailure(request)
+    throw error
+  }
 }

@@ -5,7 +5,7 @@ import { readForm } from '../http/body.ts'
 import { exchangeCode } from '../sign-in/code-grant.ts'
 import type { Scope } from '../store/database.ts'
 import { noteSession } from '../telemetry/caller.ts'
-import { type AuthenticatedClient, authenticateClient } from './client-authentication.ts'
+import { type AuthenticatedClient, authenticateClient, identifyClient } from './client-authentication.ts'
 import { startOrRenewSession } from './session-grant.ts'
 import { claimProof } from './store.ts'
 import {
@@ -48,36 +48,53 @@ export interface TokenEndpoint {
 
 /**
  * `POST` to the token endpoint. Client, proof, nonce, scope, resource and Session are checked before anything is
- * spent; a refused request costs only the ids that it carried.
+ * spent; a refused request costs only the ids that it carried, and one over a limit not even those.
  */
 export async function handleTokenRequest(request: Request, endpoint: TokenEndpoint): Promise<Response> {
-  refuseTokensInUrl(request)
-  const parameters = await readForm(request)
-  const grant = findGrant(parameters, endpoint.grants)
-  const client = await authenticateClient(parameters, request, {
-    directory: endpoint.directory,
-    audiences: endpoint.audiences,
-    now: endpoint.settings.now() / 1000,
+  const { settings } = endpoint
+  const { requestLimits } = settings
+  const { parameters, grant, client } = await identifyClient(request, requestLimits, async () => {
+    refuseTokensInUrl(request)
+    const parameters = await readForm(request)
+    const grant = findGrant(parameters, endpoint.grants)
+    const { directory, audiences } = endpoint
+    const client = await authenticateClient(parameters, request, { directory, audiences, now: settings.now() / 1000 })
+    return { parameters, grant, client }
   })
+  const notCounted = requestLimits.countTokenRequest(client.clientId)
   const scope = await endpoint.scope()
   let carried: ProofClaim | null = null
+  let replay: boolean | null = null
   try {
-    const { binding, proof } = await readBinding(request, parameters, scope, endpoint.settings)
+    const { binding, proof } = await readBinding(request, parameters, scope, settings)
     carried = proof
     const note = (sessionId: string) => noteSession(request, sessionId)
-    const claim = () => claimCarried(scope, client, proof)
-    return await grant({ parameters, client, scope, settings: endpoint.settings, binding, claim, note })
+    const claim = async () => {
+      const used = await claimCarried(scope, client, proof)
+      replay = used !== null
+      return used
+    }
+    return await grant({ parameters, client, scope, settings, binding, claim, note })
   } catch (error) {
     // Proof and assertion were good and have been shown: they are spent also when something else was wrong.
-    if (error instanceof PoppyError) await spendCarried(scope, client, carried)
+    // 4.3: over a limit, a retry may bring them again.
+    if (error instanceof PoppyError && error.code !== 'rate_limited') {
+      const isNew = await spendCarried(scope, client, carried)
+      // Somebody else's copy of a request takes nothing from the client.
+      if (replay ?? !isNew) {
+        notCounted()
+        requestLimits.countFailure(request)
+      }
+    }
     throw error
   }
 }
 
-async function spendCarried(scope: Scope, client: AuthenticatedClient, proof: ProofClaim | null): Promise<void> {
-  await scope.db.transaction(async () => {
+/** Whether the client assertion had not been used before. */
+async function spendCarried(scope: Scope, client: AuthenticatedClient, proof: ProofClaim | null): Promise<boolean> {
+  return await scope.db.transaction(async () => {
     if (proof !== null) await claimProof(scope, proof)
-    await claimClientAssertion(scope, client)
+    return await claimClientAssertion(scope, client)
   })
 }
 

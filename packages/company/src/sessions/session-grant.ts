@@ -62,6 +62,9 @@ export async function startOrRenewSession(request: TokenRequest): Promise<Respon
   if (/[\p{Cc}\p{Cs}]/u.test(checked.userId)) throw refusedAssertion('sub has control characters')
   const now = settings.now()
   const existing = parameters.get('session_id')
+  // 4.1: Session creation is limited by client. Before anything is claimed: a retry may bring the same assertions.
+  const notCounted =
+    existing === undefined ? settings.requestLimits.countSession(client.clientId, checked.userId) : () => {}
   const outcome = await scope.db.transaction(async () => {
     const used = await request.claim()
     if (used) return used
@@ -99,7 +102,10 @@ export async function startOrRenewSession(request: TokenRequest): Promise<Respon
     )
     return { id, epoch: 0, expiresAt }
   })
-  if (outcome instanceof PoppyError) throw outcome
+  if (outcome instanceof PoppyError) {
+    notCounted()
+    throw outcome
+  }
   return issueTokens(request, {
     sessionId: outcome.id,
     userId: checked.userId,

@@ -7,6 +7,7 @@ import {
   parseScope,
 } from '@poppyseed/protocol'
 import type { Nonces } from '../crypto/nonce.ts'
+import type { RequestLimits } from '../limits/request-limits.ts'
 import type { Scope } from '../store/database.ts'
 import type { AuthenticatedClient } from './client-authentication.ts'
 import type { SessionLimits } from './rights.ts'
@@ -32,6 +33,7 @@ export interface TokenSettings {
   /** Identifiers of the services that a DPoP token may be narrowed to (RFC 8707). */
   readonly resources: readonly string[]
   readonly limits: SessionLimits
+  readonly requestLimits: RequestLimits
   /** Milliseconds. */
   readonly sessionLifetime: number
   readonly tokenLifetime: number

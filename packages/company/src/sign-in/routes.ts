@@ -7,6 +7,7 @@ import { sha256 } from '../crypto/hash.ts'
 import { base64urlOf } from '../crypto/random.ts'
 import type { Sealer } from '../crypto/seal.ts'
 import { mediaType, readBody } from '../http/body.ts'
+import type { RequestLimits } from '../limits/request-limits.ts'
 import { messagePage } from '../pages/layout.tsx'
 import { claimIds } from '../sessions/store.ts'
 import type { Logger, Scope } from '../store/database.ts'
@@ -34,6 +35,7 @@ export interface SignInSettings {
   readonly directory: AgentDirectory
   readonly scope: () => Promise<Scope>
   readonly forms: Sealer
+  readonly requestLimits: RequestLimits
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly random: (length: number) => Uint8Array
@@ -67,6 +69,7 @@ const nothingChanged = 'Nothing was changed, and the agent got no access.'
 
 /** `GET`: shows the consent page, by way of the site's own sign-in where needed. */
 export async function showAuthorization(request: Request, settings: SignInSettings): Promise<Response> {
+  settings.requestLimits.countConsent(request)
   const url = new URL(request.url)
   const read = await readAuthorizationRequest(url.searchParams, settings.directory, settings.offered)
   if (read.outcome === 'page') {
@@ -140,6 +143,7 @@ async function showConsent(
 
 /** `POST`: the person's decision. */
 export async function decideAuthorization(request: Request, settings: SignInSettings): Promise<Response> {
+  settings.requestLimits.countConsent(request)
   if (!isFromOurPage(request, settings.origin)) {
     return messagePage({
       status: 403,
@@ -181,6 +185,7 @@ export async function decideAuthorization(request: Request, settings: SignInSett
       text: `The account changed since this page was opened. ${nothingChanged} Start again from your agent.`,
     })
   }
+  settings.requestLimits.countDecision(account.id)
   const chosen = fields.getAll('scope').filter((scope) => isScope(scope) && asked.scopes.includes(scope))
   if (decision === 'approve' && chosen.length === 0) {
     const query = new URLSearchParams({
