@@ -40,7 +40,7 @@ export interface Stage {
 export async function setStage(kind: 0 | 1 = 0): Promise<Stage> {
   const database = await (stores[kind] as (typeof stores)[number]).fresh()
   const store = watch(database.store())
-  const world = await makeWorld({}, store)
+  const world = await makeWorld({ limits: false }, store)
   const { agent, origin } = world
   const secrets = new Set<string>()
   const session = await world.start()

@@ -221,6 +221,7 @@ export function createCompany(config: CompanyConfig): Company {
         : {
             endpoint: addresses.browserSession,
             cookie: checked.browser,
+            requestLimits,
             pages: { origin, domains: checked.domains },
             directory,
             scope: lifecycle.scope,

@@ -15,6 +15,7 @@ import { allowOf, createRouter, type Handler, handlerOf, type Route, type Router
 import { untilSent } from './http/until-sent.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import type { RequestLimits } from './limits/request-limits.ts'
+import { tooManyRequests } from './limits/words.ts'
 import type { Authenticator } from './sessions/authenticate.ts'
 import { grantsOf, handleTokenRequest } from './sessions/routes.ts'
 import type { TokenSettings } from './sessions/token-request.ts'
@@ -243,7 +244,13 @@ function signInRoutes(parts: HandlerParts): Record<string, Route> {
       async fail(error) {
         const { messagePage } = await pages()
         const answer = errorResponse(error, { scheme: 'DPoP' }, parts.log, parts.random)
-        const shown = messagePage({ status: answer.status, ...wordsOf(answer) })
+        const shown = messagePage({
+          status: answer.status,
+          ...(tooManyRequests(answer) ?? {
+            title: answer.status >= 500 ? 'Something went wrong on our side' : 'This request could not be read',
+            text: 'Nothing was changed, and the agent got no access. Start again from your agent.',
+          }),
+        })
         for (const name of ['allow', 'retry-after']) {
           const value = answer.headers.get(name)
           if (value !== null) shown.headers.set(name, value)
@@ -252,20 +259,4 @@ function signInRoutes(parts: HandlerParts): Record<string, Route> {
       },
     },
   }
-}
-
-/** What a person is told where no page of ours could be shown. */
-function wordsOf({ status, headers }: Response): { readonly title: string; readonly text: string } {
-  const nothing = 'Nothing was changed, and the agent got no access.'
-  if (status === 429) {
-    const seconds = Number(headers.get('retry-after'))
-    const time =
-      seconds < 90 ? `${seconds === 1 ? 'a second' : `${seconds} seconds`}` : `${Math.ceil(seconds / 60)} minutes`
-    return {
-      title: 'Too many requests just now',
-      text: `They came from your network or your account. Wait ${time}, then go back and try again. ${nothing}`,
-    }
-  }
-  const title = status >= 500 ? 'Something went wrong on our side' : 'This request could not be read'
-  return { title, text: `${nothing} Start again from your agent.` }
 }

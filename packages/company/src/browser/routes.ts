@@ -5,7 +5,9 @@ import { base64urlOf } from '../crypto/random.ts'
 import { readForm } from '../http/body.ts'
 import { errorResponse } from '../http/respond.ts'
 import type { Route } from '../http/router.ts'
-import { assertionSkew } from '../sessions/client-authentication.ts'
+import type { RequestLimits } from '../limits/request-limits.ts'
+import { tooManyRequests } from '../limits/words.ts'
+import { assertionSkew, identifyClient } from '../sessions/client-authentication.ts'
 import { isActive, type SessionLimits } from '../sessions/rights.ts'
 import { claimIds, peekSession } from '../sessions/store.ts'
 import type { Logger, Scope } from '../store/database.ts'
@@ -25,6 +27,7 @@ export interface BrowserEndpoint {
   readonly directory: AgentDirectory
   readonly scope: () => Promise<Scope>
   readonly limits: SessionLimits
+  readonly requestLimits: RequestLimits
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly random: (length: number) => Uint8Array
@@ -39,17 +42,22 @@ function refuse(reason: string): PoppyError {
  * @throws PoppyError, and nothing is set
  */
 export async function joinBrowser(request: Request, endpoint: BrowserEndpoint): Promise<Response> {
-  // 5: in the body, never in the URL
-  if (request.url.includes('?')) throw refuse('parameters in the URL')
-  const assertion = (await readForm(request, 16_384)).get('assertion')
-  if (assertion === undefined) throw refuse('no assertion')
+  const { requestLimits } = endpoint
   const now = endpoint.now()
-  const checked = await checkBrowserAssertion(assertion, {
-    endpoint: endpoint.endpoint,
-    now: now / 1000,
-    skew: assertionSkew,
-    findClient: endpoint.directory.find,
+  const checked = await identifyClient(request, requestLimits, async () => {
+    // 5: in the body, never in the URL
+    if (request.url.includes('?')) throw refuse('parameters in the URL')
+    const assertion = (await readForm(request, 16_384)).get('assertion')
+    if (assertion === undefined) throw refuse('no assertion')
+    return await checkBrowserAssertion(assertion, {
+      endpoint: endpoint.endpoint,
+      now: now / 1000,
+      skew: assertionSkew,
+      findClient: endpoint.directory.find,
+    })
   })
+  // Against the client that signed it; whether the Session is theirs is not known yet.
+  const notCounted = requestLimits.countTokenRequest(checked.clientId)
   const location = readReturnTo(checked.returnTo, endpoint.pages)
   if (location === null) throw refuse('return_to is not an address of the Company')
   const scope = await endpoint.scope()
@@ -70,7 +78,12 @@ export async function joinBrowser(request: Request, endpoint: BrowserEndpoint): 
         expiresAt: Math.ceil(checked.passesUntil * 1000),
       },
     ])
-    if (!isNew) throw refuse('used before')
+    if (!isNew) {
+      // Somebody else's copy of a form takes nothing from the client.
+      notCounted()
+      requestLimits.countFailure(request)
+      throw refuse('used before')
+    }
     if (earlier !== null && earlier !== 'unclear') await deleteBrowser(scope, sha256(earlier))
     const ends = Math.min(now + endpoint.cookie.lifetime, session.expiresAt)
     await insertBrowser(scope, { cookieHash: sha256(value), sessionId: checked.sessionId, now, expiresAt: ends })
@@ -105,10 +118,12 @@ export function browserRoute(
       const isOurs = answer.status >= 500
       const shown = messagePage({
         status: isOurs || [405, 413, 429].includes(answer.status) ? answer.status : 400,
-        title: isOurs ? 'Something went wrong on our side' : 'This browser could not be let in',
-        text: isOurs
-          ? 'Nothing was changed. Try again from your agent.'
-          : 'What your agent sent was not complete, too old, used before, or not its own. Nothing was changed. Try again from your agent.',
+        ...(tooManyRequests(answer) ?? {
+          title: isOurs ? 'Something went wrong on our side' : 'This browser could not be let in',
+          text: isOurs
+            ? 'Nothing was changed. Try again from your agent.'
+            : 'What your agent sent was not complete, too old, used before, or not its own. Nothing was changed. Try again from your agent.',
+        }),
       })
       for (const name of ['allow', 'retry-after']) {
         const value = answer.headers.get(name)

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { notePeerAddress } from '../http/peer-address.ts'
 
 /** Between Node's requests and the Web's, for what a site on Node asks its Company beside the Company's own paths. */
 
@@ -71,9 +72,12 @@ export async function sendResponse(answer: Response, response: ServerResponse): 
 
 const nodeRequests = new WeakMap<Request, IncomingMessage>()
 
-/** Remembers where a Web Request comes from. */
+/** Remembers where a Web Request comes from, also for limits by address (4.3). */
 export function rememberNodeRequest(web: Request, request: IncomingMessage): void {
   nodeRequests.set(web, request)
+  // A Unix socket has none: then whoever is behind it is the company's to tell.
+  const { remoteAddress } = request.socket
+  if (remoteAddress !== undefined) notePeerAddress(web, remoteAddress)
 }
 
 /**
