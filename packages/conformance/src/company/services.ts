@@ -1,0 +1,150 @@
+import { PoppyError } from '@poppyseed/protocol'
+import { type Reply, reply } from '../delivery.ts'
+import { type Findings, hadHeard } from './conduct.ts'
+import type { Exchange } from './exchange.ts'
+import type { Ledger, TokenRecord } from './ledger.ts'
+import type { Proofs } from './proofs.ts'
+
+/** What tokens open (4.3, 6): an OpenAPI service with DPoP, an MCP server with Bearer. */
+
+/** What the services work with. */
+export interface ServiceParts {
+  readonly ledger: Ledger
+  readonly findings: Findings
+  readonly proofs: Proofs
+  readonly mcpUrl: string
+  readonly openapiResource: string
+  /** What ran, in its order: side effects, so to say. */
+  readonly ran: string[]
+}
+
+/** Who calls, with what rights now. */
+interface Caller {
+  readonly userId: string
+  readonly account: string | null
+  readonly scopes: readonly string[]
+}
+
+/**
+ * 4.3, 6: checks token, proof and scopes.
+ * @throws PoppyError
+ */
+export async function authenticate(
+  exchange: Exchange,
+  scheme: 'DPoP' | 'Bearer',
+  scopes: readonly string[],
+  parts: ServiceParts,
+): Promise<Caller> {
+  const { ledger, proofs } = parts
+  const [given = '', token = ''] = (exchange.headers.authorization ?? '').split(' ')
+  const record = ledger.tokens.get(token)
+  judge(exchange, scheme, given, record, parts)
+  if (exchange.switches.refuse !== null) throw new PoppyError(exchange.switches.refuse)
+  const session = record && ledger.sessions.get(record.sessionId)
+  const isScheme = given.toLowerCase() === scheme.toLowerCase()
+  const isKind = record && (record.thumbprint === null) === (scheme === 'Bearer')
+  const wanted = scheme === 'Bearer' ? parts.mcpUrl : exchange.switches.resource ? parts.openapiResource : null
+  if (!record || !session || !isScheme || !isKind || session.ended || exchange.now >= record.expiresAt)
+    throw new PoppyError('invalid_token')
+  if (wanted !== null && record.resource !== wanted) throw new PoppyError('invalid_token')
+  if (scheme === 'DPoP') await proofs.check(exchange, { token, record })
+  const grant = record.grant === null ? undefined : ledger.grants.get(record.grant)
+  const signedIn = record.signedIn && grant !== undefined && grant.state !== 'revoked'
+  const scope = scopes.join(' ')
+  if (scopes.length > 0 && !signedIn) throw new PoppyError('sign_in_required', { scope })
+  if (!scopes.every((one) => record.scopes.includes(one))) throw new PoppyError('insufficient_scope', { scope })
+  return { userId: session.userId, account: signedIn ? session.account : null, scopes: record.scopes }
+}
+
+function judge(
+  exchange: Exchange,
+  scheme: 'DPoP' | 'Bearer',
+  given: string,
+  record: TokenRecord | undefined,
+  { ledger, findings: { report } }: ServiceParts,
+): void {
+  // An MCP client that knows nothing of Poppy asks without a token first, and that is right.
+  if (given === '' && scheme === 'DPoP') report('4.3.always-send-agent', 'no Session Token', exchange)
+  if (!record) return
+  if (record.thumbprint !== null && given.toLowerCase() !== 'dpop')
+    report('4.3.dpop-scheme-agent', `a token with a key came as ${given || 'nothing'}`, exchange)
+  if (!record.usable) report('K13', 'a token was used whose token_type was not the one asked for', exchange)
+  const isNewer = (other: TokenRecord) =>
+    other.sessionId === record.sessionId &&
+    other.resource === record.resource &&
+    (other.thumbprint === null) === (record.thumbprint === null) &&
+    other.issuedBy.number > record.issuedBy.number &&
+    other.usable &&
+    hadHeard(other.issuedBy, exchange)
+  if ([...ledger.tokens.values()].some(isNewer))
+    report('4.3.newest-token-agent', 'an older Session Token was used after a new one was given', exchange)
+}
+
+/** Scopes of each tool, over either way. */
+export const toolScopes: Readonly<Record<string, readonly string[]>> = {
+  echo: [],
+  get_order: ['poppy:read'],
+  set_address: ['addresses'],
+  save_note: ['poppy:read', 'poppy:write'],
+}
+
+/** The OpenAPI service. */
+export async function answerTool(exchange: Exchange, parts: ServiceParts): Promise<Reply> {
+  const [, , name = '', rest] = exchange.path.split('/')
+  const operation = { echo: 'echo', orders: 'get_order', address: 'set_address', notes: 'save_note' }[name]
+  if (operation === undefined) throw new PoppyError('not_found')
+  const caller = await authenticate(exchange, 'DPoP', toolScopes[operation] ?? [], parts)
+  parts.ran.push(operation)
+  return reply(200, { ran: operation, order: rest ?? null, said: parse(exchange.body), ...caller })
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return null
+  }
+}
+
+interface Message {
+  readonly id?: number | string
+  readonly method?: string
+  readonly params?: { readonly name?: string; readonly protocolVersion?: string }
+}
+
+/** The MCP server: just enough JSON-RPC for the official client, in its 2025 revision. */
+export async function answerMcp(exchange: Exchange, parts: ServiceParts): Promise<Reply> {
+  await authenticate(exchange, 'Bearer', [], parts)
+  if (exchange.method !== 'POST') return reply(405, {}, { allow: 'POST' })
+  const message = (parse(exchange.body) ?? {}) as Message
+  if (message.id === undefined) return { status: 202, headers: {}, body: '' }
+  const { id } = message
+  const result = (value: unknown) => reply(200, { jsonrpc: '2.0', id, result: value })
+  switch (message.method) {
+    case 'initialize':
+      return result({
+        protocolVersion: message.params?.protocolVersion,
+        capabilities: { tools: {} },
+        serverInfo: { name: 'misbehaving', version: '1' },
+      })
+    case 'tools/list':
+      return result({ tools: Object.keys(toolScopes).map((name) => ({ name, inputSchema: { type: 'object' } })) })
+    case 'tools/call': {
+      const name = message.params?.name ?? ''
+      try {
+        await authenticate(exchange, 'Bearer', toolScopes[name] ?? [], parts)
+      } catch (error) {
+        if (!exchange.switches.toolErrors || !(error instanceof PoppyError)) throw error
+        return result({
+          isError: true,
+          content: [{ type: 'text', text: error.message }],
+          structuredContent: error.body(),
+        })
+      }
+      parts.ran.push(name)
+      return result({ content: [{ type: 'text', text: `${name} ran` }] })
+    }
+    default:
+      return reply(200, { jsonrpc: '2.0', id, error: { code: -32_601, message: 'Method not found' } })
+  }
+}

@@ -1,0 +1,157 @@
+import type { ErrorCode } from '@poppyseed/protocol'
+import type { Delivery } from '../delivery.ts'
+
+/** What a misbehaving Company can do wrong. With the values of {@link wellBehaved} it does everything right. */
+
+/** Where a request arrives. */
+export type RouteName =
+  | 'poppy.json'
+  | 'oauth-metadata'
+  | 'mcp-metadata'
+  | 'openapi'
+  | 'token'
+  | 'revoke'
+  | 'authorize'
+  | 'tool'
+  | 'mcp'
+  | 'nowhere'
+
+/** The faults of a Company, each a switch. */
+export interface Switches {
+  // Before anything happens
+
+  /** Answers 429 with this `Retry-After` (null: without one), and does nothing (4.3.retry-after-agent, K55). */
+  limit: { readonly retryAfter: string | null } | null
+  /** A proxy in front answers in the Company's place, and nothing happens: a page, or nothing (K30). */
+  gateway: 'passes' | 'html_502' | 'empty_503'
+  /**
+   * Redirects (3.follow-redirects, 3.redirect-https, K16): `hosted` to the same document elsewhere, which is right for
+   * poppy.json; `http` and `trap` to a listener that must not be reached over plain HTTP, or with a token; `private` to an
+   * address inside; `loop` to itself; `chain` over ten more hops.
+   */
+  redirect: 'none' | 'hosted' | 'http' | 'trap' | 'private' | 'loop' | 'chain'
+  /** Refuses with this error, whatever was sent: `invalid_session` at renewal, `account_mismatch`, … (4.2, 4.4). */
+  refuse: ErrorCode | null
+
+  // Time
+
+  /** Seconds by which the Company's clock is ahead, in its checks and in its `Date`. */
+  clockOffset: number
+  /** What `Date` says: the Company's clock, or nothing that helps. */
+  date: 'clock' | 'missing' | 'garbage' | 'epoch' | 'far_future'
+
+  // Proofs (4.3)
+
+  /**
+   * `required` wants its newest nonce; `forever` is never content (K12); `headerless` asks for one and gives none (K12).
+   * @see 4.3.nonce-agent
+   */
+  nonce: 'off' | 'required' | 'forever' | 'headerless'
+  /** When the nonce changes (K10, K11): after successful answers, after refusals, or after each. */
+  nonceRotation: 'never' | 'on_success' | 'on_refusal' | 'always'
+
+  // Token answers (4.2)
+
+  /** `token_type` after a proof; null leaves it out (K13). */
+  tokenType: string | null
+  /** What a Session Token looks like: as usual, in all characters that a header may have, or in some that it may not. */
+  tokenText: 'plain' | 'odd' | 'line_break' | 'not_ascii' | 'empty' | 'huge'
+  /** `expires_in`, in seconds; null leaves it out. */
+  expiresIn: number | null
+  /** Leaves out members, or gives them another type. */
+  tokenAnswer: 'whole' | 'no_session_id' | 'no_scope' | 'wrong_types' | 'unknown_members'
+  /** Account Tokens at refresh (4.8, K20, K21): kept; replaced; replaced, and the old one gives the same new one again. */
+  rotation: 'off' | 'strict' | 'grace'
+
+  // Signing in (4.4, 4.5)
+
+  /** What the person does on the page. */
+  consent: 'approve' | 'decline'
+  /** Which account they are signed in to. */
+  account: string
+  /** Grants only the first scope that was asked for (4.4.check-scope-agent, K24). */
+  grantsFewer: boolean
+  /** Scopes that it never grants, whoever approves (K39). */
+  neverGrants: readonly string[]
+  /** `iss` of a callback (4.5.iss-exact-agent, K28). */
+  iss: 'right' | 'missing' | 'other' | 'slash' | 'upper_case' | 'doubled'
+  /** `state` of a callback (4.5.state-agent). */
+  state: 'right' | 'missing' | 'other'
+  /** Which `aud` the revocation endpoint takes of a client assertion. */
+  revocationAudience: 'any' | 'token_endpoint' | 'revocation_endpoint'
+
+  // Documents (3)
+
+  /** `issuer` of the metadata (3.2.issuer-exact). */
+  issuer: 'right' | 'slash' | 'other' | 'missing'
+  /** `poppy_domains` of the metadata (3.2.poppy-domains-agent). */
+  poppyDomains: 'right' | 'missing' | 'empty' | 'other'
+  /** `organization.domain` of poppy.json (3.1.organization-domain-agent). */
+  domain: 'right' | 'other' | 'subdomain'
+  /** `protocol_version` of poppy.json (3.1.protocol-version-agent). */
+  protocolVersion: string
+  /** Extensions, API types and members that nobody knows (3.3.ignore-unknown-agent, 6.skip-unknown-agent). */
+  unknown: boolean
+  /** What the MCP server's metadata names (6): its own, another issuer, or another resource. */
+  mcpMetadata: 'right' | 'other_issuer' | 'other_resource'
+  /** The OpenAPI entry and service have a `resource` of their own (4.3.resource-agent). */
+  resource: boolean
+  /** `Cache-Control` of documents; null leaves it out (3.cache-document). */
+  cacheControl: string | null
+
+  // Challenges (6)
+
+  /** How `WWW-Authenticate` is written (K41). All but `plain` say nothing in the body. */
+  challenge: 'plain' | ChallengeForm
+  /** Tells a lack of rights inside MCP, as a tool error, instead of by HTTP (settled reading 13). */
+  toolErrors: boolean
+
+  /** What becomes of the answer, once all that the request does has happened (K20). */
+  delivery: Delivery
+}
+
+/** Odd ways to write a challenge that all say the same (K41). */
+export type ChallengeForm =
+  | 'other_scheme_first'
+  | 'two_lines'
+  | 'escaped_quotes'
+  | 'commas'
+  | 'bare'
+  | 'upper_case'
+  | 'similar_names'
+  | 'only_body'
+
+/** A Company that does everything right. */
+export const wellBehaved: Readonly<Switches> = {
+  limit: null,
+  gateway: 'passes',
+  redirect: 'none',
+  refuse: null,
+  clockOffset: 0,
+  date: 'clock',
+  nonce: 'off',
+  nonceRotation: 'never',
+  tokenType: 'DPoP',
+  tokenText: 'plain',
+  expiresIn: 3600,
+  tokenAnswer: 'whole',
+  rotation: 'off',
+  consent: 'approve',
+  account: 'account-1',
+  grantsFewer: false,
+  neverGrants: [],
+  iss: 'right',
+  state: 'right',
+  revocationAudience: 'any',
+  issuer: 'right',
+  poppyDomains: 'right',
+  domain: 'right',
+  protocolVersion: '0.1',
+  unknown: false,
+  mcpMetadata: 'right',
+  resource: false,
+  cacheControl: 'max-age=300',
+  challenge: 'plain',
+  toolErrors: false,
+  delivery: 'whole',
+}
