@@ -9,7 +9,7 @@ export { type Company, createCompany } from './company.ts'
 export type { CompanyConfig } from './config.ts'
 export { ConfigurationError } from './configuration-error.ts'
 export type { Principal } from './sessions/principal.ts'
-export type { Account } from './sign-in/routes.ts'
+export type { Account } from './sign-in/person.ts'
 export type { Logger, Store } from './store/database.ts'
 export {
   type PrincipalWith,
