@@ -1,4 +1,4 @@
-import { type CompanyConfig, createCompany, type Logger, type Store, tool } from 'poppyseed'
+import { type Company, type CompanyConfig, createCompany, type Logger, type Store, tool } from 'poppyseed'
 import { sqlite } from 'poppyseed/sqlite'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
@@ -65,10 +65,11 @@ export const testTools = () => [
   tool({ name: 'points', description: 'Loyalty points.', scope: 'loyalty', run: () => ({ points: 7 }) }),
 ]
 
-/** Makes a world; everything is closed when the test is over. */
+/** Makes a world; everything is closed when the test is over. `via` is how requests reach the Company, where not directly. */
 export async function makeWorld(
   config: Partial<CompanyConfig> = {},
   store: Store = sqlite(':memory:'),
+  via?: (company: Company) => (request: Request) => Promise<Response>,
 ): Promise<World> {
   const origin = config.origin ?? 'https://miramar.example'
   const clock = { now: Date.parse('2026-11-30T12:00:00Z') }
@@ -99,7 +100,7 @@ export async function makeWorld(
   })
   await company.start()
   onTestFinished(() => company.close())
-  const send = (request: Request) => company.fetch(request)
+  const send = via?.(company) ?? ((request: Request) => company.fetch(request))
 
   async function newAgent(
     clientId = `https://${id().toLowerCase().replaceAll('_', '-').replace(/^-|-$/g, 'a')}.example/agent.json`,

@@ -6,7 +6,7 @@ import { createNewcomers } from './agents/newcomers.ts'
 import { createRegistration } from './agents/registration.ts'
 import { defaultNewPerHour } from './agents/settings.ts'
 import { type BrowserReader, readBrowserPrincipal } from './browser/browser-principal.ts'
-import { type CheckedConfig, type CompanyConfig, checkConfig } from './config.ts'
+import { type CompanyConfig, checkConfig } from './config.ts'
 import { createKeyImporter } from './crypto/key-importer.ts'
 import { deriveKeyring } from './crypto/keyring.ts'
 import { createNonces } from './crypto/nonce.ts'
@@ -15,6 +15,7 @@ import { createSealer } from './crypto/seal.ts'
 import { createAddresses } from './discovery/addresses.ts'
 import { type Published, resourcesOf } from './discovery/documents.ts'
 import { createHosts } from './discovery/hosts.ts'
+import { createFaults } from './faults/faults.ts'
 import { createLifecycle } from './lifecycle.ts'
 import { createRequestLimits } from './limits/request-limits.ts'
 import { consoleLog } from './log.ts'
@@ -25,7 +26,6 @@ import { type ApiNeed, createApiAuthenticator } from './sessions/own-api.ts'
 import type { Principal } from './sessions/principal.ts'
 import { createSessionTokens } from './sessions/session-token.ts'
 import type { TokenSettings } from './sessions/token-request.ts'
-import { grantableScopes } from './sign-in/sign-in-settings.ts'
 import type { Store } from './store/database.ts'
 import { createTelemetry } from './telemetry/telemetry.ts'
 import { watchFetches } from './telemetry/watch-fetches.ts'
@@ -94,7 +94,7 @@ export function createCompany(config: CompanyConfig): Company {
   const telemetry = createTelemetry({ log, origin })
   const registry = createToolRegistry(config.tools ?? [], {
     declaredScopes: Object.keys(checked.scopes),
-    grantableScopes: grantableScopes(checked.signIn),
+    grantableScopes: checked.direct ?? [],
     log,
     now,
     random,
@@ -124,7 +124,7 @@ export function createCompany(config: CompanyConfig): Company {
     hosts,
     description: config.organization.description ?? `What ${config.organization.name} offers to personal agents`,
     scopes: checked.scopes,
-    signIn: checked.signIn,
+    direct: checked.direct,
     hasTools: registry.tools.length > 0,
     apis: checked.apis,
     letsBrowsersJoin: checked.browser !== null,
@@ -215,7 +215,7 @@ export function createCompany(config: CompanyConfig): Company {
           log,
         })
       : null,
-    signIn: signInOf(config, checked),
+    signIn: signInOf(config),
     browser:
       checked.browser === null
         ? null
@@ -239,8 +239,11 @@ export function createCompany(config: CompanyConfig): Company {
   const browsers: BrowserReader | null =
     checked.browser === null ? null : { cookie: checked.browser, scope: lifecycle.scope, limits, admission, now }
 
+  const answer = (request: Request) => handler.fetch(request).catch((error: unknown) => handler.failed(error))
+  const faults = createFaults(checked.faults, log)
+
   return Object.freeze<Company>({
-    fetch: (request) => handler.fetch(request).catch((error: unknown) => handler.failed(error)),
+    fetch: faults === null ? answer : async (request) => faults(request, await answer(request)),
     owns: handler.owns,
     authenticate: createApiAuthenticator({
       authenticator,
@@ -267,9 +270,9 @@ export function createCompany(config: CompanyConfig): Company {
   })
 }
 
-function signInOf(config: CompanyConfig, { signIn: { direct, device } }: CheckedConfig) {
+function signInOf(config: CompanyConfig) {
   const { account, signInPage, switchAccountPage, connectedAgentsPage } = config
-  if ((!direct && !device) || !account || !signInPage) return null
+  if (!config.signIn?.direct || !account || !signInPage) return null
   return { account, signInPage, switchAccountPage: switchAccountPage ?? signInPage, connectedAgentsPage }
 }
 

@@ -8,10 +8,10 @@ import { createAddresses } from './discovery/addresses.ts'
 import { type ApisConfig, type CheckedApis, checkApis } from './discovery/apis.ts'
 import { checkOrganization, domainAbove, type OrganizationConfig } from './discovery/domains.ts'
 import { type CheckedReach, checkReach, type ReachConfig } from './discovery/reach-settings.ts'
+import { checkFaults, type FaultSettings } from './faults/faults.ts'
 import { type CheckedLimits, checkLimits, type LimitSettings } from './limits/settings.ts'
 import type { FetchDocument } from './net/fetch-document.ts'
-import type { Account } from './sign-in/person.ts'
-import { checkSignIn, type OfferedSignIn, type SignInTypes } from './sign-in/sign-in-settings.ts'
+import type { Account } from './sign-in/routes.ts'
 import type { Logger, Store } from './store/database.ts'
 import type { Tool } from './tools/tool.ts'
 
@@ -38,7 +38,7 @@ export interface CompanyConfig extends ReachConfig, ApisConfig {
   /** Scope to what it means for the person, as a sentence fragment after "It could then": `'See your bookings'` (4.4). */
   readonly scopes?: Readonly<Record<string, string>>
   /** Which scopes each type of sign-in can grant (4.4). */
-  readonly signIn?: SignInTypes
+  readonly signIn?: { readonly direct?: readonly string[] }
   readonly tools?: readonly Tool[]
   /** Lets the browser of a Personal Agent join its Session (5): off when left out. */
   readonly browser?: true | BrowserSettings
@@ -66,6 +66,8 @@ export interface CompanyConfig extends ReachConfig, ApisConfig {
   readonly address?: (request: Request) => string
   /** `true` allows `http://` on loopback hosts, here and for agents. Says so loudly; refused for any other host. */
   readonly development?: boolean
+  /** Faults on purpose, for tests: only together with `development: true`. */
+  readonly faults?: FaultSettings
   /** Where warnings and failures go; pino's call shape. Left out: warnings and errors go to the console. */
   readonly log?: Logger
   /** How documents of strangers are fetched; left out, the guarded fetcher (HTTPS, public addresses, no redirects). */
@@ -100,6 +102,7 @@ const knownSettings = new Set<string>([
   'limits',
   'address',
   'development',
+  'faults',
   'log',
   'fetchDocument',
   'now',
@@ -120,7 +123,7 @@ export interface CheckedConfig {
   readonly reach: CheckedReach
   readonly apis: CheckedApis
   readonly secrets: readonly string[]
-  readonly signIn: OfferedSignIn
+  readonly direct: readonly string[] | undefined
   /** Null where no browser may join (5). */
   readonly browser: CookieSettings | null
   readonly scopes: Readonly<Record<string, string>>
@@ -134,6 +137,7 @@ export interface CheckedConfig {
     readonly accountToken: number | null
   }
   readonly limits: CheckedLimits
+  readonly faults: FaultSettings | null
 }
 
 /** @throws ConfigurationError with a sentence that says what to write */
@@ -157,11 +161,12 @@ export function checkConfig(config: CompanyConfig): CheckedConfig {
     apis: checkApis(config, createAddresses({ origin: config.origin, ...reach })),
     secrets: checkSecrets(config.secret),
     scopes,
-    signIn: checkSignIn(config, scopes),
+    direct: checkDirect(config, scopes),
     browser: checkBrowser(config.browser, { domains, host: new URL(config.origin).hostname }),
     nonceLifetime: checkNonces(config.nonces),
     lifetimes: checkLifetimes(config.lifetimes ?? {}),
     limits: checkLimits(config),
+    faults: checkFaults(config.faults, config.development === true),
   }
 }
 
@@ -225,6 +230,32 @@ function checkScopes(scopes: Readonly<Record<string, string>>): Readonly<Record<
       throw wrong(`\`scopes\`: say what '${scope}' means for the person, such as 'See your bookings'.`)
   }
   return Object.freeze({ ...scopes })
+}
+
+function checkDirect(config: CompanyConfig, scopes: Readonly<Record<string, string>>): readonly string[] | undefined {
+  for (const type of Object.keys(config.signIn ?? {})) {
+    if (type === 'device' || type === 'mediated')
+      throw wrong(`\`signIn.${type}\` is not built in this version. Leave it out.`)
+    if (type !== 'direct') throw wrong(`There is no \`signIn.${type}\`. Write signIn: { direct: ['poppy:read'] }.`)
+  }
+  const direct = config.signIn?.direct
+  if (direct === undefined) return undefined
+  if (!Array.isArray(direct) || direct.length === 0)
+    throw wrong("`signIn.direct` lists the scopes that Direct Sign-In can grant, such as ['poppy:read'].")
+  for (const scope of direct) {
+    if (!Object.hasOwn(scopes, scope))
+      throw wrong(
+        `\`signIn.direct\` names '${scope}', which \`scopes\` does not describe. Write scopes: { '${scope}': '…' }.`,
+      )
+  }
+  if (new Set(direct).size !== direct.length) throw wrong('`signIn.direct` names a scope twice.')
+  if (typeof config.account !== 'function')
+    throw wrong('Direct Sign-In needs `account`: (request) => who is signed in to your site, as { id, name }, or null.')
+  if (typeof config.signInPage !== 'function')
+    throw wrong(
+      "Direct Sign-In needs `signInPage`: (returnTo) => the address of your sign-in page, such as '/login?next=' + encodeURIComponent(returnTo).",
+    )
+  return Object.freeze([...direct])
 }
 
 function checkNonces(nonces: CompanyConfig['nonces']): number | null {

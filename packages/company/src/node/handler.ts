@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { AnswerDropped } from '../faults/answer-dropped.ts'
 import { headersOf, rememberNodeRequest, targetOf, urlOf } from './web-request.ts'
 
 /** A Company behind Node's own `http`, Express or Connect. */
@@ -55,11 +56,14 @@ async function listenerOf(company: Mountable): Promise<Listener> {
   // Loaded with the first request: whoever mounts the Company elsewhere never needs it.
   const { getRequestListener } = await import('@hono/node-server')
   const listener = getRequestListener(
-    (request, { incoming }) => {
+    (request, { incoming, outgoing }) => {
       const node = incoming as IncomingMessage
       const mine = wasRead(node) ? withoutBody(request, node) : request
       rememberNodeRequest(mine, node)
-      return company.fetch(mine)
+      return company.fetch(mine).catch((error: unknown) => {
+        if (error instanceof AnswerDropped) outgoing.destroy()
+        throw error
+      })
     },
     // The site's Request and Response stay what they are.
     { overrideGlobalObjects: false, errorHandler: answerTo },
@@ -68,7 +72,9 @@ async function listenerOf(company: Mountable): Promise<Listener> {
 }
 
 /** A Company answers its errors itself: what is left is a URL or a Host that nobody can read. */
-function answerTo(error: unknown): Response {
+function answerTo(error: unknown): Response | undefined {
+  // Its connection is closed by now.
+  if (error instanceof AnswerDropped) return undefined
   const isMalformed = error instanceof Error && error.name === 'RequestError'
   const [status, code, description] = isMalformed
     ? [400, 'invalid_request', 'The address or the Host of the request is malformed.']

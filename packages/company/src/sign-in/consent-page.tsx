@@ -18,10 +18,7 @@ export interface Consent {
   /** The sealed request, bound to this person. */
   readonly form: string
   readonly action: string
-  /** Where the browser goes afterwards (4.5); left out where it stays (4.6). */
-  readonly redirectOrigin?: string
-  /** For a sign-in on another device (4.6): the code that it shows, and how long ago it began. */
-  readonly device?: { readonly userCode: string; readonly asked: string }
+  readonly redirectOrigin: string
   readonly problem?: string
 }
 
@@ -35,7 +32,7 @@ export function consentPage(consent: Consent): Response {
     {
       title: `Let ${consent.agentName} in – ${consent.organization}`,
       status: consent.problem === undefined ? 200 : 400,
-      formTargets: consent.redirectOrigin === undefined ? [] : [consent.redirectOrigin],
+      formTargets: [consent.redirectOrigin],
     },
     <form method="post" action={consent.action}>
       <input type="hidden" name="request" value={consent.form} />
@@ -44,11 +41,6 @@ export function consentPage(consent: Consent): Response {
       <p class="host">
         from <strong>{consent.agentHost}</strong>
       </p>
-      {consent.device === undefined ? null : (
-        <p class="device">
-          It asked {consent.device.asked}, with the code <strong class="usercode">{consent.device.userCode}</strong>
-        </p>
-      )}
       <p class="account">
         <span>
           Your account: <strong>{consent.accountName}</strong>
@@ -79,9 +71,7 @@ export function consentPage(consent: Consent): Response {
             under <a href={consent.connectedAgentsUrl}>connected agents</a>.
           </>
         )}{' '}
-        {consent.device === undefined
-          ? 'Approve only if you asked for this yourself.'
-          : 'Approve only if you started this yourself and your agent shows this code.'}
+        Approve only if you asked for this yourself.
       </p>
       <div class="actions">
         <button type="submit" name="decision" value="decline">

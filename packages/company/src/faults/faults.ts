@@ -1,0 +1,54 @@
+import { isPlain, refuseUnknown } from '../config-shapes.ts'
+import { wrong } from '../configuration-error.ts'
+import type { Logger } from '../store/database.ts'
+import { AnswerDropped } from './answer-dropped.ts'
+
+/** Faults on purpose: for tests of whoever calls a Company, and of the Company itself. Never anywhere else. */
+
+/** An answer that is about to be sent. */
+export interface AnswerAt {
+  readonly method: string
+  /** The path that was asked for, such as `/poppy/token`. */
+  readonly path: string
+  readonly status: number
+}
+
+/** What a company may set about faults. Taken with `development: true` alone. */
+export interface FaultSettings {
+  /**
+   * Loses an answer once all that its request does has happened: the connection closes without a byte of it, as when the
+   * network fails there. Called for each answer; true drops it.
+   */
+  readonly dropAnswer?: (answer: AnswerAt) => boolean
+}
+
+/** Lets an answer through, or takes it away. */
+export type Faults = (request: Request, answer: Response) => Promise<Response>
+
+/** @throws ConfigurationError where faults are set outside of development, or in a form that would do nothing */
+export function checkFaults(faults: unknown, isDevelopment: boolean): FaultSettings | null {
+  if (faults === undefined) return null
+  if (!isPlain(faults)) throw wrong('Write faults: { dropAnswer: ({ method, path, status }) => false }.')
+  refuseUnknown('faults', faults, ['dropAnswer'])
+  if (!isDevelopment) throw wrong('`faults` break a Company on purpose: leave them out, or write `development: true`.')
+  const { dropAnswer } = faults
+  if (dropAnswer !== undefined && typeof dropAnswer !== 'function')
+    throw wrong(
+      '`faults.dropAnswer` is a function that says whether an answer is lost: ({ path }) => path === "/poppy/token".',
+    )
+  return faults as FaultSettings
+}
+
+/** Makes the faults of one Company; null where none were set, so that nothing stands in a request's way. */
+export function createFaults(settings: FaultSettings | null, log: Logger): Faults | null {
+  const dropAnswer = settings?.dropAnswer
+  if (dropAnswer === undefined) return null
+  log.warn({}, 'FAULTS ARE ON: answers are lost on purpose, after what they tell has happened. For tests alone.')
+  return async (request, answer) => {
+    const { pathname: path } = new URL(request.url)
+    if (!dropAnswer({ method: request.method, path, status: answer.status })) return answer
+    // Whoever writes a stream learns that nobody reads it.
+    await answer.body?.cancel()
+    throw new AnswerDropped()
+  }
+}
