@@ -85,6 +85,7 @@ describe.each(stores)('a person whose agents are kept in $name', { timeout: 60_0
       signIns: 1,
       codes: 1,
       browsers: 0,
+      deviceSignIns: 0,
       answeredPages: 1,
     })
     expect(await outcome(await bookings(world, signedIn.access_token))).toBe('401 invalid_token')

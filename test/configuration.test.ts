@@ -123,7 +123,9 @@ const wrong: readonly (readonly [name: string, bend: Record<string, unknown>, sa
   ['a scope with a space', { scopes: { ...right.scopes, 'my scope': 'All' } }, /is not a scope/],
   ['a scope without words', { scopes: { ...right.scopes, loyalty: '' } }, /say what 'loyalty' means/],
   ['sign-in as a text', { signIn: 'direct' }, /signIn: \{ direct/],
-  ['a sign-in that is not built', { signIn: { device: ['poppy:read'] } }, /`signIn\.device` is not built/],
+  ['a sign-in that is not built', { signIn: { mediated: ['poppy:read'] } }, /`signIn\.mediated` is not built/],
+  ['a scope by device that nobody described', { signIn: { device: ['x'] } }, /`signIn\.device` names 'x'/],
+  ['a device sign-in without scopes', { signIn: { device: [] } }, /lists the scopes that Device Sign-In can grant/],
   ['a sign-in that nobody knows', { signIn: { magic: [] } }, /no `signIn\.magic`/],
   ['a sign-in with no scope', { signIn: { direct: [] } }, /lists the scopes/],
   [

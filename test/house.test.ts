@@ -94,7 +94,13 @@ describe('the arrows between packages', () => {
 })
 
 describe('what is published', () => {
-  const entries = ['protocol/src/index.ts', 'company/src/index.ts', 'company/src/node.ts', 'agent/src/index.ts']
+  const entries = [
+    'protocol/src/index.ts',
+    'company/src/index.ts',
+    'company/src/node.ts',
+    'agent/src/index.ts',
+    'agent/src/ai/ai-tools.ts',
+  ]
 
   /** Where each exported name is declared, followed through the files that hand it on. */
   function* exportsOf(path: string): Generator<{ readonly name: string; readonly path: string }> {

@@ -27,11 +27,11 @@ export const discovery = [
       'apis-fields': 'table: company MUST give each entry of apis a type and an HTTPS url',
       'something-to-use': 'table: company MUST state at least one of agent, apis and web',
       'required-fields-agent': 'table: agent MUST refuse a document that lacks a required field',
+      'device-scopes': 'table: company MUST list scopes in auth.device when it offers Device Sign-In',
       'browser-session-endpoint':
         'table: company MUST state web.browser_session_endpoint as an HTTPS URL when browsers may join',
     },
     later: {
-      'device-scopes': 'table: company MUST list scopes in auth.device when it offers Device Sign-In',
       'mediated-fields':
         'table: company MUST state endpoint, fields and scopes in auth.mediated when it offers Mediated Sign-In',
       'agent-protocols': 'table: company MUST give each entry of agent.protocols a type and an HTTPS endpoint',
@@ -48,13 +48,13 @@ export const discovery = [
       'revocation-endpoint': 'plain: company MUST state revocation_endpoint in the metadata',
       'authorization-endpoint': 'plain: company MUST state authorization_endpoint when it offers Direct Sign-In',
       'endpoints-agent': 'plain: agent MUST take the OAuth endpoints from the metadata',
+      'device-endpoint': 'plain: company MUST state device_authorization_endpoint when it offers Device Sign-In',
       'unknown-metadata': 'plain: agent MUST ignore metadata fields that it does not know',
       'one-issuer-agent':
         'plain: agent MUST use one User ID, and the same Sessions and Account Tokens, at all domains of an issuer',
       'cache-metadata': 'agent SHOULD keep the metadata as long as its HTTP caching headers say',
     },
     later: {
-      'device-endpoint': 'plain: company MUST state device_authorization_endpoint when it offers Device Sign-In',
       'one-issuer':
         'plain: company MUST treat all domains of one issuer as one Company, with the same User IDs, Sessions and Account Tokens',
     },

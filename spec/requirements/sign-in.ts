@@ -58,25 +58,27 @@ export const signIn = [
     },
   }),
   ...section('4.6', {
-    later: {
+    built: {
       start:
         'plain: company MUST answer an authenticated device request with device_code, user_code, verification_uri and expires_in',
-      'start-agent': 'plain: agent MUST send the scopes it needs and its client assertion to start Device Sign-In',
-      'device-code-private-agent': 'plain: agent MUST keep the device_code private',
-      'shows-user-code-agent': 'plain: agent MUST show the User the link and the code',
       'consent-page':
         'plain: company MUST show which Personal Agent asks for which scopes, and let the User choose or decline',
       'link-never-approves': 'company MUST NOT approve a request just because its link was opened',
-      'interval-agent': 'plain: agent MUST leave at least the interval between two polls',
       pending: 'plain: company MUST answer authorization_pending until the User is done',
       'slow-down': 'plain: company MUST be able to answer slow_down to a Personal Agent that polls too fast',
-      'slow-down-agent': 'plain: agent MUST wait longer between polls after slow_down',
       complete: 'plain: company MUST answer with an Account Token and a signed-in Session Token once the User approved',
       'access-denied': 'plain: company MUST answer access_denied when the User declined',
       'expired-token': 'plain: company MUST answer expired_token after expires_in',
-      'stop-agent': 'plain: agent MUST stop polling after access_denied and expired_token',
       'unauthorized-client':
         'table: company MUST answer unauthorized_client to a device request when it does not offer Device Sign-In',
+    },
+    later: {
+      'start-agent': 'plain: agent MUST send the scopes it needs and its client assertion to start Device Sign-In',
+      'device-code-private-agent': 'plain: agent MUST keep the device_code private',
+      'shows-user-code-agent': 'plain: agent MUST show the User the link and the code',
+      'interval-agent': 'plain: agent MUST leave at least the interval between two polls',
+      'slow-down-agent': 'plain: agent MUST wait longer between polls after slow_down',
+      'stop-agent': 'plain: agent MUST stop polling after access_denied and expired_token',
     },
   }),
   ...section('4.7', {

@@ -1,6 +1,7 @@
 /** The Personal Agent's side of the Personal Agent Protocol. */
 export type { CallInput } from './apis/build-request.ts'
 export type { CallResult, CompanyOperation } from './apis/call.ts'
+export type { CompanyTool, ToolsOptions } from './apis/company-tools.ts'
 export { type McpConnection, readToolError, type ToolRefusal } from './apis/mcp.ts'
 export type { ApiOperation, OperationParameter } from './apis/openapi.ts'
 export type { SessionFetch, SessionFetchInit } from './apis/session-fetch.ts'

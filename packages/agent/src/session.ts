@@ -1,7 +1,8 @@
 import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { coversScopes } from '@poppyseed/protocol'
 import type { CallInput } from './apis/build-request.ts'
-import { type CallResult, type CompanyOperation, callOperation, listOperations } from './apis/call.ts'
+import { type CallResult, type CompanyOperation, callOne, listOperations } from './apis/call.ts'
+import { type CompanyTool, companyTools, type ToolsOptions } from './apis/company-tools.ts'
 import { connectMcp, type McpConnection, mcpTransport } from './apis/mcp.ts'
 import { type SessionFetch, sessionFetch } from './apis/session-fetch.ts'
 import type { AgentContext } from './context.ts'
@@ -22,6 +23,11 @@ export interface Session {
   readonly state: () => Promise<SessionState>
   /** The operations of the Company's OpenAPI documents (6). */
   readonly operations: () => Promise<readonly CompanyOperation[]>
+  /**
+   * All that can be called, by OpenAPI or MCP, in one form (6): name, description, JSON Schema of the input, and a `call`.
+   * `@poppyseed/agent/ai` makes tools of the AI SDK of them.
+   */
+  readonly tools: (options?: ToolsOptions) => Promise<readonly CompanyTool[]>
   /**
    * Calls an operation by its id (6).
    * @param input values by name: parameters go where the document says, the rest is the JSON body
@@ -110,8 +116,9 @@ export function createSession(
       return state()
     },
     operations: async () => listOperations(context, await find()),
+    tools: async (options = {}) => companyTools(context, await find(), find, tokens, options),
     call: async (operationId, input = {}, options = {}) =>
-      callOperation(context, await find(), tokens, operationId, input, options.signal),
+      callOne(context, await find(), tokens, operationId, input, options),
     fetch: async (input, init) => sessionFetch(context, await find(), tokens, input, init),
     mcpTransport: async ({ url } = {}) => mcpTransport(context, await find(), tokens, url),
     mcp: async ({ url } = {}) => connectMcp(context, await find(), tokens, url),

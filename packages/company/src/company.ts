@@ -6,7 +6,7 @@ import { createNewcomers } from './agents/newcomers.ts'
 import { createRegistration } from './agents/registration.ts'
 import { defaultNewPerHour } from './agents/settings.ts'
 import { type BrowserReader, readBrowserPrincipal } from './browser/browser-principal.ts'
-import { type CompanyConfig, checkConfig } from './config.ts'
+import { type CheckedConfig, type CompanyConfig, checkConfig } from './config.ts'
 import { createKeyImporter } from './crypto/key-importer.ts'
 import { deriveKeyring } from './crypto/keyring.ts'
 import { createNonces } from './crypto/nonce.ts'
@@ -26,6 +26,7 @@ import { type ApiNeed, createApiAuthenticator } from './sessions/own-api.ts'
 import type { Principal } from './sessions/principal.ts'
 import { createSessionTokens } from './sessions/session-token.ts'
 import type { TokenSettings } from './sessions/token-request.ts'
+import { grantableScopes } from './sign-in/sign-in-settings.ts'
 import type { Store } from './store/database.ts'
 import { createTelemetry } from './telemetry/telemetry.ts'
 import { watchFetches } from './telemetry/watch-fetches.ts'
@@ -94,7 +95,7 @@ export function createCompany(config: CompanyConfig): Company {
   const telemetry = createTelemetry({ log, origin })
   const registry = createToolRegistry(config.tools ?? [], {
     declaredScopes: Object.keys(checked.scopes),
-    grantableScopes: checked.direct ?? [],
+    grantableScopes: grantableScopes(checked.signIn),
     log,
     now,
     random,
@@ -124,7 +125,7 @@ export function createCompany(config: CompanyConfig): Company {
     hosts,
     description: config.organization.description ?? `What ${config.organization.name} offers to personal agents`,
     scopes: checked.scopes,
-    direct: checked.direct,
+    signIn: checked.signIn,
     hasTools: registry.tools.length > 0,
     apis: checked.apis,
     letsBrowsersJoin: checked.browser !== null,
@@ -215,7 +216,7 @@ export function createCompany(config: CompanyConfig): Company {
           log,
         })
       : null,
-    signIn: signInOf(config),
+    signIn: signInOf(config, checked),
     browser:
       checked.browser === null
         ? null
@@ -270,9 +271,9 @@ export function createCompany(config: CompanyConfig): Company {
   })
 }
 
-function signInOf(config: CompanyConfig) {
+function signInOf(config: CompanyConfig, { signIn: { direct, device } }: CheckedConfig) {
   const { account, signInPage, switchAccountPage, connectedAgentsPage } = config
-  if (!config.signIn?.direct || !account || !signInPage) return null
+  if ((!direct && !device) || !account || !signInPage) return null
   return { account, signInPage, switchAccountPage: switchAccountPage ?? signInPage, connectedAgentsPage }
 }
 

@@ -6,7 +6,7 @@ import type { Logger } from './store/database.ts'
 
 /** What each setting has to be where it is given: a wrong kind would fail at the first request, or do nothing quietly. */
 export function checkShapes(config: CompanyConfig): void {
-  const { store, log, development, scopes, signIn, tools } = config
+  const { store, log, development, scopes, tools } = config
   for (const name of ['account', 'signInPage', 'switchAccountPage', 'fetchDocument', 'now', 'random'] as const) {
     const value: unknown = config[name]
     if (value !== undefined && typeof value !== 'function')
@@ -25,7 +25,6 @@ export function checkShapes(config: CompanyConfig): void {
     throw wrong('`log` needs debug, info, warn and error, each called with (fields, message), as pino has them.')
   if (scopes !== undefined && !isPlain(scopes))
     throw wrong("`scopes` says for each scope what it means, such as scopes: { 'poppy:read': 'See your bookings' }.")
-  if (signIn !== undefined && !isPlain(signIn)) throw wrong("Write signIn: { direct: ['poppy:read'] }.")
   if (tools !== undefined && !Array.isArray(tools))
     throw wrong('`tools` is a list: tools: [tool({ name, description, run })].')
   checkConnectedAgentsPage(config)

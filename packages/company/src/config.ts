@@ -11,7 +11,8 @@ import { type CheckedReach, checkReach, type ReachConfig } from './discovery/rea
 import { checkFaults, type FaultSettings } from './faults/faults.ts'
 import { type CheckedLimits, checkLimits, type LimitSettings } from './limits/settings.ts'
 import type { FetchDocument } from './net/fetch-document.ts'
-import type { Account } from './sign-in/routes.ts'
+import type { Account } from './sign-in/person.ts'
+import { checkSignIn, type OfferedSignIn, type SignInTypes } from './sign-in/sign-in-settings.ts'
 import type { Logger, Store } from './store/database.ts'
 import type { Tool } from './tools/tool.ts'
 
@@ -38,7 +39,7 @@ export interface CompanyConfig extends ReachConfig, ApisConfig {
   /** Scope to what it means for the person, as a sentence fragment after "It could then": `'See your bookings'` (4.4). */
   readonly scopes?: Readonly<Record<string, string>>
   /** Which scopes each type of sign-in can grant (4.4). */
-  readonly signIn?: { readonly direct?: readonly string[] }
+  readonly signIn?: SignInTypes
   readonly tools?: readonly Tool[]
   /** Lets the browser of a Personal Agent join its Session (5): off when left out. */
   readonly browser?: true | BrowserSettings
@@ -123,7 +124,7 @@ export interface CheckedConfig {
   readonly reach: CheckedReach
   readonly apis: CheckedApis
   readonly secrets: readonly string[]
-  readonly direct: readonly string[] | undefined
+  readonly signIn: OfferedSignIn
   /** Null where no browser may join (5). */
   readonly browser: CookieSettings | null
   readonly scopes: Readonly<Record<string, string>>
@@ -161,7 +162,7 @@ export function checkConfig(config: CompanyConfig): CheckedConfig {
     apis: checkApis(config, createAddresses({ origin: config.origin, ...reach })),
     secrets: checkSecrets(config.secret),
     scopes,
-    direct: checkDirect(config, scopes),
+    signIn: checkSignIn(config, scopes),
     browser: checkBrowser(config.browser, { domains, host: new URL(config.origin).hostname }),
     nonceLifetime: checkNonces(config.nonces),
     lifetimes: checkLifetimes(config.lifetimes ?? {}),
@@ -230,32 +231,6 @@ function checkScopes(scopes: Readonly<Record<string, string>>): Readonly<Record<
       throw wrong(`\`scopes\`: say what '${scope}' means for the person, such as 'See your bookings'.`)
   }
   return Object.freeze({ ...scopes })
-}
-
-function checkDirect(config: CompanyConfig, scopes: Readonly<Record<string, string>>): readonly string[] | undefined {
-  for (const type of Object.keys(config.signIn ?? {})) {
-    if (type === 'device' || type === 'mediated')
-      throw wrong(`\`signIn.${type}\` is not built in this version. Leave it out.`)
-    if (type !== 'direct') throw wrong(`There is no \`signIn.${type}\`. Write signIn: { direct: ['poppy:read'] }.`)
-  }
-  const direct = config.signIn?.direct
-  if (direct === undefined) return undefined
-  if (!Array.isArray(direct) || direct.length === 0)
-    throw wrong("`signIn.direct` lists the scopes that Direct Sign-In can grant, such as ['poppy:read'].")
-  for (const scope of direct) {
-    if (!Object.hasOwn(scopes, scope))
-      throw wrong(
-        `\`signIn.direct\` names '${scope}', which \`scopes\` does not describe. Write scopes: { '${scope}': '…' }.`,
-      )
-  }
-  if (new Set(direct).size !== direct.length) throw wrong('`signIn.direct` names a scope twice.')
-  if (typeof config.account !== 'function')
-    throw wrong('Direct Sign-In needs `account`: (request) => who is signed in to your site, as { id, name }, or null.')
-  if (typeof config.signInPage !== 'function')
-    throw wrong(
-      "Direct Sign-In needs `signInPage`: (returnTo) => the address of your sign-in page, such as '/login?next=' + encodeURIComponent(returnTo).",
-    )
-  return Object.freeze([...direct])
 }
 
 function checkNonces(nonces: CompanyConfig['nonces']): number | null {

@@ -11,7 +11,7 @@ export { ConfigurationError } from './configuration-error.ts'
 export { AnswerDropped } from './faults/answer-dropped.ts'
 export type { AnswerAt, FaultSettings } from './faults/faults.ts'
 export type { Principal } from './sessions/principal.ts'
-export type { Account } from './sign-in/routes.ts'
+export type { Account } from './sign-in/person.ts'
 export type { Logger, Store } from './store/database.ts'
 export {
   type PrincipalWith,

@@ -1,4 +1,4 @@
-import { resourceMetadataUrl } from '@poppyseed/protocol'
+import { PoppyError, resourceMetadataUrl } from '@poppyseed/protocol'
 import { handleRevocation } from './accounts/routes.ts'
 import type { AgentDirectory } from './agents/directory.ts'
 import { type BrowserEndpoint, browserRoute } from './browser/routes.ts'
@@ -15,10 +15,10 @@ import { allowOf, createRouter, type Handler, handlerOf, type Route, type Router
 import { untilSent } from './http/until-sent.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import type { RequestLimits } from './limits/request-limits.ts'
-import { tooManyRequests } from './limits/words.ts'
 import type { Authenticator } from './sessions/authenticate.ts'
 import { grantsOf, handleTokenRequest } from './sessions/routes.ts'
 import type { TokenSettings } from './sessions/token-request.ts'
+import { deviceRoutes } from './sign-in/device/routes.ts'
 import type { SignInSettings } from './sign-in/routes.ts'
 import type { Logger, Scope } from './store/database.ts'
 import type { Observed, Telemetry } from './telemetry/telemetry.ts'
@@ -163,10 +163,10 @@ function oauthRoutes(parts: HandlerParts, nonce: () => string | undefined): Reco
   const { published, directory, scope, log, random, now, tokenSettings } = parts
   const fail = (error: unknown) =>
     errorResponse(error, { scheme: 'DPoP', atTokenEndpoint: true, nonce: nonce() }, log, random)
-  const { token: tokenUrl, revoke: revokeUrl, issuer, routeOf } = published.addresses
+  const { token: tokenUrl, revoke: revokeUrl, deviceAuthorization: deviceUrl, issuer, routeOf } = published.addresses
   const token = {
     directory,
-    grants: grantsOf({ direct: parts.signIn !== null }),
+    grants: grantsOf(published.signIn),
     settings: tokenSettings,
     scope,
     audiences: [tokenUrl, issuer],
@@ -184,7 +184,14 @@ function oauthRoutes(parts: HandlerParts, nonce: () => string | undefined): Reco
       crossOrigin: true,
       fail,
     },
+    // Where Device Sign-In is offered, its own route takes this place.
+    [routeOf(deviceUrl)]: { methods: { POST: refuseDevice }, crossOrigin: true, fail },
   }
+}
+
+/** 4.6: what a device request is told where there is no Device Sign-In. */
+function refuseDevice(): never {
+  throw new PoppyError('unauthorized_client', { description: 'Device Sign-In is not offered here.' })
 }
 
 function toolRoutes(parts: HandlerParts, fail: Route['fail'], nonce: () => string | undefined): Record<string, Route> {
@@ -210,12 +217,12 @@ function toolRoutes(parts: HandlerParts, fail: Route['fail'], nonce: () => strin
 }
 
 /** What people see is loaded with the first of them: an import of the library shouldn't wait for it. */
-const pages = async () => ({ ...(await import('./sign-in/routes.ts')), ...(await import('./pages/layout.tsx')) })
+const pages = () => import('./sign-in/routes.ts')
 
 function signInRoutes(parts: HandlerParts): Record<string, Route> {
   const { published, signIn } = parts
   const { addresses } = published
-  if (signIn === null || published.direct === undefined) return {}
+  if (signIn === null) return {}
   const settings: SignInSettings = {
     ...signIn,
     issuer: addresses.issuer,
@@ -229,34 +236,43 @@ function signInRoutes(parts: HandlerParts): Record<string, Route> {
     now: parts.now,
     random: parts.random,
     log: parts.log,
-    offered: published.direct,
+    offered: published.signIn.direct ?? [],
     texts: published.scopes,
     accountTokenLifetime: parts.accountTokenLifetime,
   }
+  const { direct, device } = published.signIn
+  const byDevice = deviceRoutes({
+    ...settings,
+    path: publicPath(addresses.device),
+    offered: device ?? [],
+    audiences: [addresses.deviceAuthorization, addresses.token, addresses.issuer],
+    verificationUri: addresses.device,
+  })
   return {
-    [addresses.routeOf(addresses.authorize)]: {
-      methods: {
-        GET: async (request) => (await pages()).showAuthorization(request, settings),
-        POST: async (request) => (await pages()).decideAuthorization(request, settings),
-      },
-      crossOrigin: false,
-      // A person reads this: the same boundary, in words.
-      async fail(error) {
-        const { messagePage } = await pages()
-        const answer = errorResponse(error, { scheme: 'DPoP' }, parts.log, parts.random)
-        const shown = messagePage({
-          status: answer.status,
-          ...(tooManyRequests(answer) ?? {
-            title: answer.status >= 500 ? 'Something went wrong on our side' : 'This request could not be read',
-            text: 'Nothing was changed, and the agent got no access. Start again from your agent.',
-          }),
-        })
-        for (const name of ['allow', 'retry-after']) {
-          const value = answer.headers.get(name)
-          if (value !== null) shown.headers.set(name, value)
-        }
-        return shown
-      },
+    ...(device === undefined
+      ? {}
+      : {
+          [addresses.routeOf(addresses.deviceAuthorization)]: byDevice.authorization,
+          [addresses.routeOf(addresses.device)]: byDevice.page,
+        }),
+    ...(direct === undefined ? {} : { [addresses.routeOf(addresses.authorize)]: authorizeRoute(settings, parts) }),
+  }
+}
+
+function authorizeRoute(settings: SignInSettings, parts: HandlerParts): Route {
+  return {
+    methods: {
+      GET: async (request) => (await pages()).showAuthorization(request, settings),
+      POST: async (request) => (await pages()).decideAuthorization(request, settings),
+    },
+    crossOrigin: false,
+    // A person reads this: the same boundary, in words.
+    async fail(error) {
+      const { failurePage } = await import('./pages/failure.ts')
+      return failurePage(errorResponse(error, { scheme: 'DPoP' }, parts.log, parts.random), {
+        title: 'This request could not be read',
+        text: 'Nothing was changed, and the agent got no access. Start again from your agent.',
+      })
     },
   }
 }

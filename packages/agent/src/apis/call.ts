@@ -7,7 +7,7 @@ import { cleanText } from '../net/text.ts'
 import type { SessionTokens } from '../sessions/tokens.ts'
 import { authorisedFetch } from './authorised-fetch.ts'
 import { buildRequest, type CallInput } from './build-request.ts'
-import { type ApiOperation, isJsonType, readOperations } from './openapi.ts'
+import { type ApiOperation, isJsonType, type Json, readOperations } from './openapi.ts'
 
 /** Calls the operations that a Company's OpenAPI documents describe (6). */
 
@@ -27,27 +27,40 @@ export interface CallResult {
 }
 
 const maxDocumentBytes = 4 * 1024 * 1024
+const maxDocumentValues = 300_000
+/** As many of a kind as are looked at. */
+const maxApis = 20
 const maxAnswerBytes = 8 * 1024 * 1024
 const seconds = 60
 
-/** The APIs of a type that we know; others are skipped (6). */
+/** The APIs of a type that we know; others are skipped (6), and so is what a Company lists beyond all measure. */
 export function apisOf(found: FoundCompany, type: 'openapi' | 'mcp'): readonly ApiEntry[] {
-  return found.discovery.apis.filter((api) => api.type === type)
+  return found.discovery.apis.filter((api) => api.type === type).slice(0, maxApis)
 }
 
 /** All operations of all OpenAPI documents of a Company. */
 export async function listOperations(context: AgentContext, found: FoundCompany): Promise<readonly CompanyOperation[]> {
   const operations: CompanyOperation[] = []
-  for (const api of apisOf(found, 'openapi')) {
-    // The document is read like poppy.json: it describes the API and is no call to it.
-    const document = await context.readDocument(api.url, {
-      maxBytes: maxDocumentBytes,
-      allowHttp: context.allowHttp,
-      what: `OpenAPI document at ${new URL(api.url).host}`,
-    })
-    operations.push(...operationsOf(document, api))
-  }
+  for (const { url } of apisOf(found, 'openapi')) operations.push(...(await readApi(context, found, url)).operations)
   return operations
+}
+
+/** One OpenAPI document of a Company, with the operations in it. @param url `url` of its entry in `poppy.json` */
+export async function readApi(
+  context: AgentContext,
+  found: FoundCompany,
+  url: string,
+): Promise<{ readonly operations: readonly CompanyOperation[]; readonly document: Json }> {
+  const api = apisOf(found, 'openapi').find((one) => one.url === url)
+  if (!api) throw new AgentError('unknown_operation', `${found.name} does not list this API.`)
+  // The document is read like poppy.json: it describes the API and is no call to it.
+  const document = await context.readDocument(api.url, {
+    maxBytes: maxDocumentBytes,
+    maxValues: maxDocumentValues,
+    allowHttp: context.allowHttp,
+    what: `OpenAPI document at ${new URL(api.url).host}`,
+  })
+  return { operations: operationsOf(document, api), document: isJsonObject(document) ? document : {} }
 }
 
 /** What was read of a document, as long as the reader gives the same one. */
@@ -68,20 +81,18 @@ function operationsOf(document: unknown, api: ApiEntry): readonly CompanyOperati
 
 /**
  * Calls one operation.
+ * @param options `api`: the API that it is in; without it, the first that has it
  * @throws AgentError; `call_failed` for an answer of 400 and above, with the Company's code
  */
-export async function callOperation(
+export async function callOne(
   context: AgentContext,
   found: FoundCompany,
   tokens: SessionTokens,
   operationId: string,
   input: CallInput,
-  signal?: AbortSignal,
+  { api, signal }: { readonly api?: string; readonly signal?: AbortSignal } = {},
 ): Promise<CallResult> {
-  const operation = (await listOperations(context, found)).find((one) => one.id === operationId)
-  if (!operation) {
-    throw new AgentError('unknown_operation', `${found.name} has no operation named ${cleanText(operationId, 80)}.`)
-  }
+  const operation = await findOperation(context, found, operationId, api)
   const request = buildRequest(operation, input)
   const response = await authorisedFetch(
     context,
@@ -99,6 +110,25 @@ export async function callOperation(
   const body = isJsonType(contentType) ? parse(text, found.name) : text
   if (response.status >= 400) throw callError(found.name, response.status, body)
   return { status: response.status, contentType, body }
+}
+
+/** An API that can't be read is in nobody's way who calls another. */
+async function findOperation(
+  context: AgentContext,
+  found: FoundCompany,
+  id: string,
+  api: string | undefined,
+): Promise<CompanyOperation> {
+  let unread: unknown
+  for (const { url } of apisOf(found, 'openapi').filter((one) => api === undefined || one.url === api)) {
+    try {
+      const operation = (await readApi(context, found, url)).operations.find((one) => one.id === id)
+      if (operation) return operation
+    } catch (error) {
+      unread ??= error
+    }
+  }
+  throw unread ?? new AgentError('unknown_operation', `${found.name} has no operation named ${cleanText(id, 80)}.`)
 }
 
 function parse(text: string, company: string): unknown {

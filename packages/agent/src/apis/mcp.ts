@@ -26,7 +26,11 @@ export interface McpConnection {
    * Calls a tool.
    * @throws AgentError: what the Company says in HTTP or as a tool error is the same error here
    */
-  readonly call: (name: string, input?: Readonly<Record<string, unknown>>) => Promise<CallToolResult>
+  readonly call: (
+    name: string,
+    input?: Readonly<Record<string, unknown>>,
+    options?: { readonly signal?: AbortSignal },
+  ) => Promise<CallToolResult>
   readonly close: () => Promise<void>
 }
 
@@ -47,6 +51,14 @@ function bearerFor(url: string): TokenWanted {
   // 4.3: the resource is the server's url as poppy.json has it, character for character
   return { kind: 'bearer', resource: url }
 }
+
+/** Of one server: how many tools are listed, on how many pages, in how many seconds. */
+const maxTools = 1000
+const maxPages = 20
+const listSeconds = 60
+
+/** As many servers of one Company as are asked for their tools. */
+export const maxServers = 20
 
 /** Of one answer, or of one event in a stream. */
 const maxAnswerBytes = 8 * 1024 * 1024
@@ -125,22 +137,24 @@ export async function connectMcp(
     tools: () =>
       inWords(found.name, async () => {
         const tools: Tool[] = []
-        let cursor: string | undefined
-        // A server that goes on for ever is stopped at a size that no person would choose from.
-        for (let page = 0; page < 50; page++) {
-          const listed = await client.listTools(cursor === undefined ? {} : { cursor })
+        const seen = new Set<string | undefined>()
+        const whole = AbortSignal.timeout(listSeconds * 1000)
+        // A server that goes on for ever, or in a circle, is stopped where no person would choose any more.
+        for (let cursor: string | undefined; tools.length < maxTools && seen.size < maxPages; ) {
+          seen.add(cursor)
+          const listed = await client.listTools(cursor === undefined ? {} : { cursor }, { signal: whole })
           tools.push(...listed.tools)
           cursor = listed.nextCursor
-          if (cursor === undefined) break
+          if (cursor === undefined || seen.has(cursor)) break
         }
-        return tokens.redact(tools)
+        return tokens.redact(tools.slice(0, maxTools))
       }),
-    call: async (name, input = {}) => {
+    call: async (name, input = {}, { signal } = {}) => {
       for (let hasTried = false; ; hasTried = true) {
         const held = await tokens.get(bearerFor(server))
-        const result = await inWords(found.name, async () =>
-          tokens.redact(await client.callTool({ name, arguments: { ...input } })),
-        )
+        const work = async () =>
+          tokens.redact(await client.callTool({ name, arguments: { ...input } }, signal ? { signal } : {}))
+        const result = await inWords(found.name, work, signal)
         const refusal = readToolError(result)
         if (!refusal) return result
         const { error, scopes } = refusal
@@ -217,10 +231,12 @@ function parse(text: string): unknown {
 }
 
 /** Errors of the MCP client in our own words; ours pass through. Theirs may quote a whole answer. */
-async function inWords<T>(company: string, work: () => Promise<T>): Promise<T> {
+async function inWords<T>(company: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   try {
     return await work()
   } catch (error) {
+    // The caller's own abort is the caller's.
+    signal?.throwIfAborted()
     for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
       if (cause instanceof AgentError) throw cause
     }

@@ -1,6 +1,6 @@
 import { sha256 } from '../crypto/hash.ts'
 import type { Scope } from '../store/database.ts'
-import type { BrowsersTable, CodesTable, GrantsTable, SessionsTable } from '../store/tables.ts'
+import type { BrowsersTable, CodesTable, DeviceCodesTable, GrantsTable, SessionsTable } from '../store/tables.ts'
 
 /** Everything that the store holds of one person: read for them, or deleted for them. */
 
@@ -16,6 +16,7 @@ export interface PersonRows {
   readonly grants: readonly Omit<GrantsTable, 'company' | 'token_hash'>[]
   readonly codes: readonly Omit<CodesTable, 'company' | 'code_hash' | 'code_challenge'>[]
   readonly browsers: readonly Omit<BrowsersTable, 'company' | 'cookie_hash'>[]
+  readonly devices: readonly Omit<DeviceCodesTable, 'company' | 'code_hash' | 'user_code_hash' | 'interval_seconds'>[]
   /** Until when an answered consent page is remembered. */
   readonly forms: readonly { readonly expires_at: number }[]
 }
@@ -55,7 +56,27 @@ export async function readPerson(scope: Scope, person: Person): Promise<PersonRo
       .where('session_id', 'in', sessionsOf(scope, person).clearSelect().select('id'))
       .orderBy('created_at')
       .execute()
-    return { sessions, grants, codes, browsers, forms }
+    // Whose a code is shows when somebody answers it: a User who never signed in has none.
+    const devices =
+      typeof person === 'string'
+        ? await db.query
+            .selectFrom('poppy_device_codes')
+            .select([
+              'client_id',
+              'account',
+              'scopes',
+              'approved_scopes',
+              'status',
+              'created_at',
+              'expires_at',
+              'polled_at',
+            ])
+            .where('company', '=', company)
+            .where('account', '=', person)
+            .orderBy('created_at')
+            .execute()
+        : []
+    return { sessions, grants, codes, browsers, devices, forms }
   })
 }
 
@@ -109,10 +130,11 @@ export interface DeletedRows {
   readonly grants: number
   readonly codes: number
   readonly browsers: number
+  readonly devices: number
   readonly forms: number
 }
 
-const kinds = ['sessions', 'grants', 'codes', 'browsers', 'forms'] as const
+const kinds = ['sessions', 'grants', 'codes', 'browsers', 'devices', 'forms'] as const
 
 /** Passes in which rows may still turn up: one that waited for a sign-in sees in the next what that has written. */
 const mostPasses = 5
@@ -128,7 +150,7 @@ export async function deletePerson(
   scope: Scope,
   { person, formsUntil }: { readonly person: Person; readonly formsUntil: number },
 ): Promise<DeletedRows> {
-  const total = { sessions: 0, grants: 0, codes: 0, browsers: 0, forms: 0 }
+  const total = { sessions: 0, grants: 0, codes: 0, browsers: 0, devices: 0, forms: 0 }
   return scope.db.transaction(async () => {
     if (typeof person === 'string') await endForms(scope, { account: person, until: formsUntil })
     for (let pass = 0; pass < mostPasses; pass++) {
@@ -151,6 +173,14 @@ async function deleteOnce(scope: Scope, person: Person): Promise<DeletedRows> {
         : eb('grant_id', 'in', grantsOfPerson(scope, person).clearSelect().select('id')),
     )
     .executeTakeFirstOrThrow()
+  const devices =
+    typeof person === 'string'
+      ? await db.query
+          .deleteFrom('poppy_device_codes')
+          .where('company', '=', company)
+          .where('account', '=', person)
+          .executeTakeFirstOrThrow()
+      : { numDeletedRows: 0n }
   const grants = await db.query
     .deleteFrom('poppy_grants')
     .where('company', '=', company)
@@ -180,6 +210,7 @@ async function deleteOnce(scope: Scope, person: Person): Promise<DeletedRows> {
     grants: Number(grants.numDeletedRows),
     codes: Number(codes.numDeletedRows),
     browsers: Number(browsers.numDeletedRows),
+    devices: Number(devices.numDeletedRows),
     forms: Number(forms.numDeletedRows),
   }
 }

@@ -67,6 +67,29 @@ const columns = {
     created_at: 'shown',
     expires_at: 'shown',
   },
+  poppy_device_codes: {
+    company: 'none',
+    code_hash: 'secret',
+    user_code_hash: 'secret',
+    client_id: 'agent',
+    scopes: 'shown',
+    status: 'shown',
+    account: 'account',
+    approved_scopes: 'shown',
+    created_at: 'shown',
+    expires_at: 'shown',
+    polled_at: 'shown',
+    interval_seconds: 'none',
+  },
+  // A count of an hour's wrong codes, under a hash; it goes by itself.
+  poppy_attempts: {
+    company: 'none',
+    kind: 'none',
+    owner_hash: 'none',
+    started_at: 'none',
+    count: 'none',
+    expires_at: 'none',
+  },
   poppy_proofs: { company: 'none', mark: 'none', expires_at: 'none' },
   // Who the agents are that came here, and nothing of whom they came for.
   poppy_agents: {
@@ -109,7 +132,7 @@ async function schemaOf(db: Database): Promise<Record<string, string[]>> {
 function canaryRow(table: keyof typeof columns, of: string): Record<string, string | number> {
   const row: Record<string, string | number> = {}
   for (const [index, [column, kind]] of Object.entries<Kind>(columns[table]).entries()) {
-    const isNumber = /_at$|^epoch$/.test(column)
+    const isNumber = /_at$|^epoch$|^interval_seconds$/.test(column)
     if (column === 'company') row[column] = of
     else if (column === 'kind') row[column] = 'form'
     else if (kind === 'account') row[column] = account
@@ -177,7 +200,11 @@ describe.each(stores)('What is kept of a person in $name', ({ missing, fresh }) 
 
   test.each<{ name: string; person: Person; tables: readonly (keyof typeof columns)[] }>([
     { name: 'an account', person: account, tables: personal },
-    { name: 'a User', person: user, tables: personal.filter((table) => table !== 'poppy_used_ids') },
+    {
+      name: 'a User',
+      person: user,
+      tables: personal.filter((table) => table !== 'poppy_used_ids' && table !== 'poppy_device_codes'),
+    },
   ])('is exported and erased whole, for $name', async ({ person, tables }) => {
     const scope = await start()
     await fill(scope)
@@ -194,6 +221,7 @@ describe.each(stores)('What is kept of a person in $name', ({ missing, fresh }) 
       signIns: 1,
       codes: 1,
       browsers: 1,
+      deviceSignIns: tables === personal ? 1 : 0,
       answeredPages: tables === personal ? 1 : 0,
     })
     const ours = (await everything(scope.db))
@@ -207,7 +235,7 @@ describe.each(stores)('What is kept of a person in $name', ({ missing, fresh }) 
       ...(JSON.parse(data) as object),
       company: other.company,
     })
-    const nothing = { sessions: [], signIns: [], codes: [], browsers: [], answeredPages: [] }
+    const nothing = { sessions: [], signIns: [], codes: [], browsers: [], deviceSignIns: [], answeredPages: [] }
     expect(await exportPerson(scope, person, { now: () => now })).toEqual({ company, exportedAt: now, ...nothing })
     expect(await erasePerson(scope, person, { now: () => now })).toMatchObject({ sessions: 0, signIns: 0 })
   })

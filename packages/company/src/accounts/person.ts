@@ -56,6 +56,20 @@ export interface PersonData {
     readonly createdAt: number
     readonly expiresAt: number
   }[]
+  /** Sign-ins by a code that they answered (4.6). */
+  readonly deviceSignIns: readonly {
+    readonly clientId: string
+    readonly account: string | null
+    readonly asked: readonly string[]
+    /** Null when they declined. */
+    readonly approved: readonly string[] | null
+    /** `approved`, `declined`, or `used` once the agent fetched it. */
+    readonly status: string
+    readonly createdAt: number
+    readonly expiresAt: number
+    /** When the agent asked last. */
+    readonly polledAt: number | null
+  }[]
   /** That they answered a consent page, remembered until then, so that nobody answers it again. */
   readonly answeredPages: readonly { readonly rememberedUntil: number }[]
 }
@@ -66,6 +80,7 @@ export interface ErasedPerson {
   readonly signIns: number
   readonly codes: number
   readonly browsers: number
+  readonly deviceSignIns: number
   readonly answeredPages: number
 }
 
@@ -127,6 +142,16 @@ export async function exportPerson(
       createdAt: row.created_at,
       expiresAt: row.expires_at,
     })),
+    deviceSignIns: rows.devices.map((row) => ({
+      clientId: row.client_id,
+      account: row.account,
+      asked: scopesOf(row),
+      approved: row.approved_scopes === null ? null : scopesOf({ scopes: row.approved_scopes }),
+      status: row.status,
+      createdAt: row.created_at,
+      expiresAt: row.expires_at,
+      polledAt: row.polled_at,
+    })),
     answeredPages: rows.forms.map((row) => ({ rememberedUntil: row.expires_at })),
   }
 }
@@ -138,9 +163,9 @@ export async function erasePerson(
   { now }: { readonly now: () => number },
 ): Promise<ErasedPerson> {
   const formsUntil = now() + formLifetime
-  const { sessions, grants, codes, browsers, forms } = await deletePerson(scope, {
+  const { sessions, grants, codes, browsers, devices, forms } = await deletePerson(scope, {
     person: checkPerson(person),
     formsUntil,
   })
-  return { sessions, signIns: grants, codes, browsers, answeredPages: forms }
+  return { sessions, signIns: grants, codes, browsers, deviceSignIns: devices, answeredPages: forms }
 }

@@ -116,7 +116,7 @@ export async function grantsOf(
 
 /**
  * Ends the access of all agents, or of one, to an account (4.9), and spends the codes that were given for it and not yet
- * used: one that is exchanged later would bring the access back. Answers how many grants were revoked.
+ * used, or approved on a device: one that is exchanged later would bring the access back. Answers how many grants were revoked.
  */
 export async function revokeGrantsOf(
   scope: Scope,
@@ -132,6 +132,14 @@ export async function revokeGrantsOf(
       .where('used_at', 'is', null)
     if (clientId !== undefined) codes = codes.where('client_id', '=', clientId)
     await codes.execute()
+    let devices = db.query
+      .updateTable('poppy_device_codes')
+      .set({ status: 'declined' })
+      .where('company', '=', company)
+      .where('account', '=', account)
+      .where('status', '=', 'approved')
+    if (clientId !== undefined) devices = devices.where('client_id', '=', clientId)
+    await devices.execute()
     let grants = db.query
       .updateTable('poppy_grants')
       .set({ revoked_at: now })

@@ -6,7 +6,6 @@ import { readForm } from '../http/body.ts'
 import { errorResponse } from '../http/respond.ts'
 import type { Route } from '../http/router.ts'
 import type { RequestLimits } from '../limits/request-limits.ts'
-import { tooManyRequests } from '../limits/words.ts'
 import { assertionSkew, identifyClient } from '../sessions/client-authentication.ts'
 import { isActive, type SessionLimits } from '../sessions/rights.ts'
 import { claimIds, peekSession } from '../sessions/store.ts'
@@ -113,23 +112,13 @@ export function browserRoute(
     crossOrigin: false,
     async fail(error) {
       // Loaded with the first page that somebody sees.
-      const { messagePage } = await import('../pages/layout.tsx')
+      const { failurePage } = await import('../pages/failure.ts')
       const answer = errorResponse(error, { scheme: 'DPoP' }, log, random)
-      const isOurs = answer.status >= 500
-      const shown = messagePage({
-        status: isOurs || [405, 413, 429].includes(answer.status) ? answer.status : 400,
-        ...(tooManyRequests(answer) ?? {
-          title: isOurs ? 'Something went wrong on our side' : 'This browser could not be let in',
-          text: isOurs
-            ? 'Nothing was changed. Try again from your agent.'
-            : 'What your agent sent was not complete, too old, used before, or not its own. Nothing was changed. Try again from your agent.',
-        }),
+      return failurePage(answer, {
+        status: [405, 413, 429].includes(answer.status) ? answer.status : 400,
+        title: 'This browser could not be let in',
+        text: 'What your agent sent was not complete, too old, used before, or not its own. Nothing was changed. Try again from your agent.',
       })
-      for (const name of ['allow', 'retry-after']) {
-        const value = answer.headers.get(name)
-        if (value !== null) shown.headers.set(name, value)
-      }
-      return shown
     },
   }
 }

@@ -14,6 +14,8 @@ const paths = {
   openapi: '/poppy/openapi.json',
   tools: '/poppy/tools',
   browserSession: '/poppy/browser-session',
+  deviceAuthorization: '/poppy/device-authorization',
+  device: '/poppy/device',
 } as const
 
 /** What the addresses are made of. */
@@ -43,6 +45,10 @@ export interface Addresses {
   readonly tools: string
   /** Where a Personal Agent's browser joins its Session (5). */
   readonly browserSession: string
+  /** Where an agent asks for a pair of codes (4.6). */
+  readonly deviceAuthorization: string
+  /** Where a person brings the code (4.6). */
+  readonly device: string
   /** The path of `poppy.json`, the same at each of the Company's domains (3). */
   readonly poppyPath: string
   /** Where the issuer's metadata is (3.2, RFC 8414). */
@@ -79,6 +85,8 @@ export function createAddresses(settings: AddressSettings): Addresses {
     openapi: urlOf(paths.openapi),
     tools: urlOf(paths.tools),
     browserSession: urlOf(paths.browserSession),
+    deviceAuthorization: urlOf(paths.deviceAuthorization),
+    device: urlOf(paths.device),
     poppyPath: '/.well-known/poppy.json',
     oauthMetadata: oauthMetadataUrl(issuer),
     mcpMetadata: resourceMetadataUrl(mcp),

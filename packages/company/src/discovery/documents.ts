@@ -6,6 +6,7 @@ import {
   type ResourceMetadata,
   signatureAlgorithms,
 } from '@poppyseed/protocol'
+import { grantableScopes, type OfferedSignIn } from '../sign-in/sign-in-settings.ts'
 import type { Addresses } from './addresses.ts'
 import type { CheckedApis } from './apis.ts'
 import type { Hosts } from './hosts.ts'
@@ -20,7 +21,8 @@ export interface Published {
   readonly domains: readonly string[]
   readonly hosts: Hosts
   readonly scopes: Readonly<Record<string, string>>
-  readonly direct: readonly string[] | undefined
+  /** Each type of sign-in that is offered, with the scopes that it can grant (4.4). */
+  readonly signIn: OfferedSignIn
   readonly hasTools: boolean
   readonly apis: CheckedApis
   /** Whether a Personal Agent's browser may join its Session (5). */
@@ -31,14 +33,15 @@ export interface Published {
 /** `poppy.json` of one of the domains (3.1). What isn't there is not advertised. */
 export function discoveryOf(published: Published, domain: string): unknown {
   const { addresses, scopes } = published
+  const grantable = grantableScopes(published.signIn)
   const discovery: Discovery = {
     protocolVersion: currentCodec.version,
     organization: { name: published.name, domain },
     issuer: addresses.issuer,
-    signIn: { direct: published.direct, device: undefined, mediated: undefined },
+    signIn: { direct: published.signIn.direct, device: published.signIn.device, mediated: undefined },
     // 4.4: the protocol's own two need no description, and where nobody can sign in there is nothing to grant
     customScopes:
-      published.direct === undefined
+      grantable.length === 0
         ? {}
         : Object.fromEntries(Object.entries(scopes).filter(([scope]) => !scope.startsWith('poppy:'))),
     conversations: [],
@@ -73,7 +76,9 @@ export function resourcesOf({ addresses, apis, hasTools }: Published): readonly 
 
 /** OAuth Authorization Server Metadata (3.2, RFC 8414). */
 export function oauthMetadataOf(published: Published): OAuthMetadata {
-  const { addresses, direct } = published
+  const { addresses } = published
+  const { direct, device } = published.signIn
+  const grantable = grantableScopes(published.signIn)
   return {
     issuer: addresses.issuer,
     token_endpoint: addresses.token,
@@ -87,12 +92,15 @@ export function oauthMetadataOf(published: Published): OAuthMetadata {
           code_challenge_methods_supported: ['S256'],
           authorization_response_iss_parameter_supported: true,
         }),
+    ...(device === undefined ? {} : { device_authorization_endpoint: addresses.deviceAuthorization }),
     poppy_domains: [...published.domains],
     grant_types_supported: [
       grantTypes.jwtBearer,
-      ...(direct === undefined ? [] : [grantTypes.authorizationCode, grantTypes.refreshToken]),
+      ...(direct === undefined ? [] : [grantTypes.authorizationCode]),
+      ...(device === undefined ? [] : [grantTypes.deviceCode]),
+      ...(grantable.length === 0 ? [] : [grantTypes.refreshToken]),
     ],
-    ...(direct === undefined ? {} : { scopes_supported: [...direct] }),
+    ...(grantable.length === 0 ? {} : { scopes_supported: [...grantable] }),
     token_endpoint_auth_methods_supported: ['private_key_jwt'],
     token_endpoint_auth_signing_alg_values_supported: [...signatureAlgorithms],
     revocation_endpoint_auth_methods_supported: ['private_key_jwt'],
@@ -107,7 +115,7 @@ export function mcpMetadataOf(published: Published, url: string): ResourceMetada
   return {
     resource: url,
     authorization_servers: [published.addresses.issuer],
-    ...(published.direct === undefined ? {} : { scopes_supported: [...published.direct] }),
+    ...(published.signIn.direct === undefined ? {} : { scopes_supported: [...published.signIn.direct] }),
     bearer_methods_supported: ['header'],
     resource_name: published.name,
   }

@@ -26,6 +26,8 @@ export interface RequestLimits {
   readonly countTokenRequest: (clientId: string) => Undo
   /** A Session that begins (4.1). */
   readonly countSession: (clientId: string, userId: string) => Undo
+  /** From where a request comes, for what is counted in the store; null where nobody tells. */
+  readonly addressOf: (request: Request) => string | null
   /** A consent page, shown or answered. */
   readonly countConsent: (request: Request) => void
   /** A consent page answered by this account. */
@@ -139,6 +141,7 @@ export function createRequestLimits(parts: {
         ],
         clientId,
       ),
+    addressOf,
     countConsent: (request) => void count(byAddress('consentPerAddress', request)),
     countDecision: (account) => void count([['consentPerAccount', account]]),
   }

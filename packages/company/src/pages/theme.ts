@@ -30,6 +30,12 @@ legend + .right{border-top:0}
 .right input:checked::after{transform:translateX(16px);background:var(--accent-ink)}
 .right span{padding-top:1px;overflow-wrap:anywhere}
 @media (forced-colors:active){.right input{appearance:auto;width:20px;height:20px}}
+.device{color:var(--quiet);font-size:var(--t2);margin-top:var(--s2)}
+.usercode{font:600 var(--t2)/1.2 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;letter-spacing:.06em;color:var(--ink);white-space:nowrap}
+.code{display:block;margin-top:var(--s4)}
+.code span{display:block;font-weight:600;margin-bottom:var(--s1)}
+.code input{width:100%;font:600 var(--t4)/1.2 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;letter-spacing:.1em;text-align:center;text-transform:uppercase;padding:var(--s3);border-radius:10px;border:1px solid var(--quiet);background:transparent;color:var(--ink)}
+.code input::placeholder{color:var(--quiet);opacity:.6}
 .note{margin-top:var(--s3)}
 .alert{border-left:3px solid var(--accent);padding:var(--s2) var(--s3);margin-top:var(--s4);background:color-mix(in srgb,var(--accent) 8%,transparent)}
 .actions{display:flex;gap:var(--s3);margin-top:var(--s6)}

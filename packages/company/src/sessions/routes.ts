@@ -3,6 +3,8 @@ import { useAccountToken } from '../accounts/account-token-grant.ts'
 import type { AgentDirectory } from '../agents/directory.ts'
 import { readForm } from '../http/body.ts'
 import { exchangeCode } from '../sign-in/code-grant.ts'
+import { exchangeDeviceCode } from '../sign-in/device/device-grant.ts'
+import { grantableScopes, type OfferedSignIn } from '../sign-in/sign-in-settings.ts'
 import type { Scope } from '../store/database.ts'
 import { noteSession } from '../telemetry/caller.ts'
 import { type AuthenticatedClient, authenticateClient, identifyClient } from './client-authentication.ts'
@@ -24,16 +26,13 @@ type Grant = (request: TokenRequest) => Promise<Response>
 /** What the token endpoint offers, by `grant_type`. */
 export type Grants = ReadonlyMap<string, Grant>
 
-/** The grants of a Company; the code grant only where it offers Direct Sign-In. */
-export function grantsOf(offers: { readonly direct: boolean }): Grants {
+/** The grants of a Company, by the types of sign-in that it offers. */
+export function grantsOf(offered: OfferedSignIn): Grants {
   return new Map<string, Grant>([
     [grantTypes.jwtBearer, startOrRenewSession],
-    ...(offers.direct
-      ? ([
-          [grantTypes.authorizationCode, exchangeCode],
-          [grantTypes.refreshToken, useAccountToken],
-        ] as const)
-      : []),
+    ...(offered.direct === undefined ? [] : [[grantTypes.authorizationCode, exchangeCode] as const]),
+    ...(offered.device === undefined ? [] : [[grantTypes.deviceCode, exchangeDeviceCode] as const]),
+    ...(grantableScopes(offered).length === 0 ? [] : [[grantTypes.refreshToken, useAccountToken] as const]),
   ])
 }
 

@@ -18,7 +18,10 @@ export interface Consent {
   /** The sealed request, bound to this person. */
   readonly form: string
   readonly action: string
-  readonly redirectOrigin: string
+  /** Where the browser goes afterwards (4.5); left out where it stays (4.6). */
+  readonly redirectOrigin?: string
+  /** For a sign-in on another device (4.6): the code that it shows, and how long ago it began. */
+  readonly device?: { readonly userCode: string; readonly asked: string }
   readonly problem?: string
 }
 
@@ -32,7 +35,7 @@ export function consentPage(consent: Consent): Response {
     {
       title: `Let ${consent.agentName} in – ${consent.organization}`,
       status: consent.problem === undefined ? 200 : 400,
-      formTargets: [consent.redirectOrigin],
+      formTargets: consent.redirectOrigin === undefined ? [] : [consent.redirectOrigin],
     },
     <form method="post" action={consent.action}>
       <input type="hidden" name="request" value={consent.form} />
@@ -41,6 +44,11 @@ export function consentPage(consent: Consent): Response {
       <p class="host">
         from <strong>{consent.agentHost}</strong>
       </p>
+      {consent.device === undefined ? null : (
+        <p class="device">
+          It asked {consent.device.asked}, with the code <strong class="usercode">{consent.device.userCode}</strong>
+        </p>
+      )}
       <p class="account">
         <span>
           Your account: <strong>{consent.accountName}</strong>
@@ -71,7 +79,9 @@ export function consentPage(consent: Consent): Response {
             under <a href={consent.connectedAgentsUrl}>connected agents</a>.
           </>
         )}{' '}
-        Approve only if you asked for this yourself.
+        {consent.device === undefined
+          ? 'Approve only if you asked for this yourself.'
+          : 'Approve only if you started this yourself and your agent shows this code.'}
       </p>
       <div class="actions">
         <button type="submit" name="decision" value="decline">

@@ -1,4 +1,4 @@
-import { formatScope, isJsonObject, isScope } from '@poppyseed/protocol'
+import { formatScope, isScope } from '@poppyseed/protocol'
 import { z } from 'zod'
 import { endForms } from '../accounts/person-store.ts'
 import type { AgentDirectory } from '../agents/directory.ts'
@@ -6,7 +6,6 @@ import { cleanAgentName } from '../agents/name.ts'
 import { sha256 } from '../crypto/hash.ts'
 import { base64urlOf } from '../crypto/random.ts'
 import type { Sealer } from '../crypto/seal.ts'
-import { mediaType, readBody } from '../http/body.ts'
 import type { RequestLimits } from '../limits/request-limits.ts'
 import { messagePage } from '../pages/layout.tsx'
 import { claimIds } from '../sessions/store.ts'
@@ -14,17 +13,10 @@ import type { Logger, Scope } from '../store/database.ts'
 import { type AuthorizationRequest, readAuthorizationRequest, redirectBack } from './authorization-request.ts'
 import { consentPage } from './consent-page.tsx'
 import { formLifetime } from './form-lifetime.ts'
+import { type Account, accountOf, isFromOurPage, readFields, toSignIn } from './person.ts'
 import { insertCode } from './store.ts'
 
 /** Section 4.5: the authorization endpoint and the page on which a person approves or declines. */
-
-/** An account at the site, as the company names it. */
-export interface Account {
-  /** The company's own, stable id. Never shown. */
-  readonly id: string
-  /** How the person knows it, such as an email address. Shown on the consent page. */
-  readonly name: string
-}
 
 /** What the authorization endpoint needs (4.5). */
 export interface SignInSettings {
@@ -90,10 +82,7 @@ export async function showAuthorization(request: Request, settings: SignInSettin
   const account = await accountOf(request, settings)
   const returnTo = settings.path + url.search
   if (account === null) {
-    return new Response(null, {
-      status: 303,
-      headers: { location: new URL(settings.signInPage(returnTo), settings.origin).href, 'cache-control': 'no-store' },
-    })
+    return toSignIn(settings, returnTo)
   }
   return showConsent(read.request, read.agent.metadata.name, account, settings, returnTo)
 }
@@ -243,27 +232,4 @@ export async function decideAuthorization(request: Request, settings: SignInSett
   return decision === 'approve'
     ? redirectBack(asked.redirectUri, settings.issuer, { code, state: asked.state })
     : redirectBack(asked.redirectUri, settings.issuer, { error: 'access_denied', state: asked.state })
-}
-
-async function readFields(request: Request): Promise<URLSearchParams> {
-  const text = await readBody(request, 65_536)
-  // Another type is no form of ours: then nothing of it is there.
-  return new URLSearchParams(mediaType(request) === 'application/x-www-form-urlencoded' ? text : '')
-}
-
-/** Who is signed in to the site; what the company's own code gives is looked at before anything is bound to it. */
-async function accountOf(request: Request, settings: SignInSettings): Promise<Account | null> {
-  const account: unknown = await settings.account(request)
-  if (account === null || account === undefined) return null
-  if (!isJsonObject(account) || typeof account.id !== 'string' || account.id === '' || typeof account.name !== 'string')
-    throw new TypeError('`account` has to give { id, name }, both texts, or null.')
-  return { id: account.id, name: account.name }
-}
-
-/** A form that grants is taken from our own pages only. Browsers tell where it came from, in one header or the other. */
-function isFromOurPage(request: Request, origin: string): boolean {
-  const site = request.headers.get('sec-fetch-site')
-  if (site !== null && site !== 'same-origin') return false
-  const from = request.headers.get('origin')
-  return from === null || from === origin
 }

@@ -31,7 +31,17 @@ interface Bite {
 /** Deletes expired marks, ids, codes, Sessions, grants and forgotten agents of a Company, and answers how many rows. */
 export async function cleanUp(scope: Scope, bite: Bite): Promise<number> {
   let rows = 0
-  const kinds = [deleteProofs, deleteUsedIds, deleteCodes, deleteSessions, deleteGrants, deleteBrowsers, deleteAgents]
+  const kinds = [
+    deleteProofs,
+    deleteUsedIds,
+    deleteCodes,
+    deleteSessions,
+    deleteGrants,
+    deleteBrowsers,
+    deleteDeviceCodes,
+    deleteAttempts,
+    deleteAgents,
+  ]
   for (const deleteSome of kinds) {
     for (let bites = 0; bites < mostBites; bites++) {
       const { numDeletedRows } = await deleteSome(scope, bite)
@@ -161,6 +171,41 @@ function deleteAgents({ db, company }: Scope, { now, limit }: Bite) {
           ),
         )
         .limit(limit),
+    )
+    .executeTakeFirstOrThrow()
+}
+
+function deleteDeviceCodes({ db, company }: Scope, { now, limit }: Bite) {
+  return db.query
+    .deleteFrom('poppy_device_codes')
+    .where('company', '=', company)
+    .where('code_hash', 'in', (eb) =>
+      eb
+        .selectFrom('poppy_device_codes')
+        .select('code_hash')
+        .where('company', '=', company)
+        .where('expires_at', '<', now - codeMargin)
+        .limit(limit),
+    )
+    .executeTakeFirstOrThrow()
+}
+
+function deleteAttempts({ db, company }: Scope, { now, limit }: Bite) {
+  return db.query
+    .deleteFrom('poppy_attempts')
+    .where('company', '=', company)
+    .where((eb) =>
+      eb(
+        eb.refTuple('kind', 'owner_hash'),
+        'in',
+        eb
+          .selectFrom('poppy_attempts')
+          .select(['kind', 'owner_hash'])
+          .where('company', '=', company)
+          .where('expires_at', '<', now - clockMargin)
+          .limit(limit)
+          .$asTuple('kind', 'owner_hash'),
+      ),
     )
     .executeTakeFirstOrThrow()
 }

@@ -4,7 +4,10 @@ import { stores } from '../../../../test/setup/stores.ts'
 import * as persons from '../accounts/person-store.ts'
 import * as accounts from '../accounts/store.ts'
 import * as agents from '../agents/store.ts'
+import * as browsers from '../browser/store.ts'
 import * as sessions from '../sessions/store.ts'
+import * as attempts from '../sign-in/attempts.ts'
+import * as devices from '../sign-in/device/store.ts'
 import * as signIn from '../sign-in/store.ts'
 import * as cleaning from './clean-up.ts'
 import type { Database, Scope } from './database.ts'
@@ -29,6 +32,20 @@ const { last_seen_at: _, ...newAgent } = {
   most: 2,
   mostOfSite: 1,
 }
+const device = {
+  code_hash: 'device',
+  user_code_hash: 'user code',
+  client_id: 'https://agent.example/agent.json',
+  scopes: 'poppy:read',
+  status: 'pending',
+  account: null,
+  approved_scopes: null,
+  created_at: now,
+  expires_at: now + minutes(10),
+  polled_at: null,
+  interval_seconds: 5,
+} as const
+const attempt = { kind: 'user_code:person', owner: 'ada' }
 
 /** Each function with ids that both Companies have. */
 const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
@@ -58,6 +75,18 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   addAgent: (scope) => agents.addAgent(scope, newAgent),
   noteAgent: (scope) => agents.noteAgent(scope, { clientId: 'https://agent.example/client', name: 'New name', now }),
   agentNames: async (scope) => [...(await agents.agentNames(scope, ['https://agent.example/client']))],
+  insertBrowser: (scope) => browsers.insertBrowser(scope, { cookieHash: 'new', sessionId: 's', now, expiresAt: later }),
+  findBrowser: (scope) => browsers.findBrowser(scope, { cookieHash: 'cookie', now }),
+  deleteBrowser: (scope) => browsers.deleteBrowser(scope, 'cookie'),
+  insertDevice: (scope) => devices.insertDevice(scope, { ...device, code_hash: 'new', user_code_hash: 'new' }),
+  findDevice: (scope) => devices.findDevice(scope, 'device'),
+  findDeviceByUserCode: (scope) => devices.findDeviceByUserCode(scope, 'user code'),
+  decideDevice: (scope) =>
+    devices.decideDevice(scope, { codeHash: 'device', account: 'ada', scopes: 'poppy:read', now }),
+  spendDevice: (scope) => devices.spendDevice(scope, { codeHash: 'device', now }),
+  notePoll: (scope) => devices.notePoll(scope, { codeHash: 'device', now, interval: 10 }),
+  countAttempt: (scope) => attempts.countAttempt(scope, { ...attempt, most: 5, window: 1000, now }),
+  forgetAttempt: (scope) => attempts.forgetAttempt(scope, attempt),
   cleanUp: (scope) => cleaning.cleanUp(scope, { now: later, limit: 2 }),
 }
 
@@ -69,8 +98,11 @@ const tables = [
   'poppy_grants',
   'poppy_codes',
   'poppy_used_ids',
-  'poppy_proofs',
   'poppy_agents',
+  'poppy_browsers',
+  'poppy_device_codes',
+  'poppy_attempts',
+  'poppy_proofs',
 ] as const
 
 async function everything(db: Database, company: string): Promise<unknown> {
@@ -86,6 +118,9 @@ async function fill(scope: Scope): Promise<void> {
   await accounts.insertGrant(scope, grantRow())
   await sessions.insertSession(scope, sessionRow({ account: 'ada', grant_id: 'g' }))
   await signIn.insertCode(scope, codeRow())
+  await browsers.insertBrowser(scope, { cookieHash: 'cookie', sessionId: 's', now, expiresAt: later })
+  await devices.insertDevice(scope, device)
+  await attempts.countAttempt(scope, { ...attempt, most: 5, window: 1000, now })
   await sessions.claimProof(scope, { ...proof, proofId: 'earlier' })
   await sessions.claimIds(scope, [{ kind: 'form', owner: 'ada', id: 'earlier', expiresAt: now }])
   await agents.addAgent(scope, { ...newAgent, client_id: 'https://agent.example/client', site: 'agent.example' })
@@ -100,10 +135,11 @@ function misses(sql: string): boolean {
 }
 
 it('each function of the chapters that asks the store is among the calls', () => {
-  const exported = [sessions, accounts, persons, signIn, agents, cleaning].flatMap((chapter) =>
-    Object.entries(chapter)
-      .filter(([name, value]) => typeof value === 'function' && !pure.includes(name))
-      .map(([name]) => name),
+  const exported = [sessions, accounts, persons, signIn, agents, browsers, devices, attempts, cleaning].flatMap(
+    (chapter) =>
+      Object.entries(chapter)
+        .filter(([name, value]) => typeof value === 'function' && !pure.includes(name))
+        .map(([name]) => name),
   )
   expect(Object.keys(calls).sort()).toEqual(exported.sort())
 })

@@ -145,6 +145,37 @@ const migrations: readonly Migration[] = [
       await createIndex('poppy_agents', ['company', 'last_seen_at'])
     },
   },
+  {
+    title: 'Device Sign-In, and attempts that are limited',
+    async run({ createTable, createIndex }) {
+      await createTable('poppy_device_codes', ['company', 'code_hash'], {
+        company: 'text',
+        code_hash: 'text',
+        user_code_hash: 'text',
+        client_id: 'text',
+        scopes: 'text',
+        status: 'text',
+        account: 'text?',
+        approved_scopes: 'text?',
+        created_at: 'time',
+        expires_at: 'time',
+        polled_at: 'time?',
+        interval_seconds: 'count',
+      })
+      await createIndex('poppy_device_codes', ['company', 'user_code_hash'], 'unique')
+      await createIndex('poppy_device_codes', ['company', 'account'], 'where set')
+      await createIndex('poppy_device_codes', ['company', 'expires_at'])
+      await createTable('poppy_attempts', ['company', 'kind', 'owner_hash'], {
+        company: 'text',
+        kind: 'text',
+        owner_hash: 'text',
+        started_at: 'time',
+        count: 'count',
+        expires_at: 'time',
+      })
+      await createIndex('poppy_attempts', ['company', 'expires_at'])
+    },
+  },
 ]
 
 /** The schema that this release of the library works with. */

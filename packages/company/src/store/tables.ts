@@ -10,6 +10,8 @@ export interface Tables {
   poppy_proofs: ProofsTable
   poppy_browsers: BrowsersTable
   poppy_agents: AgentsTable
+  poppy_device_codes: DeviceCodesTable
+  poppy_attempts: AttemptsTable
   poppy_schema: SchemaTable
 }
 
@@ -113,4 +115,32 @@ export interface AgentsTable {
   last_seen_at: number
   /** When the company's `register` said yes; null where it was never asked. */
   registered_at: number | null
+}
+
+/** 4.6: requests to sign in by a device, decided once and spent once. */
+export interface DeviceCodesTable {
+  company: string
+  code_hash: string
+  user_code_hash: string
+  client_id: string
+  scopes: string
+  status: 'pending' | 'approved' | 'declined' | 'used'
+  /** Who decided; null while nobody has. */
+  account: string | null
+  approved_scopes: string | null
+  created_at: number
+  expires_at: number
+  polled_at: number | null
+  interval_seconds: number
+}
+
+/** Attempts that are limited (4.6, 4.7): how many there were in the window that began last. */
+export interface AttemptsTable {
+  company: string
+  kind: string
+  /** SHA-256 of whom it is counted for: an account or an address is nobody's business here. */
+  owner_hash: string
+  started_at: number
+  count: number
+  expires_at: number
 }

@@ -1,0 +1,139 @@
+import type { AgentContext } from '../context.ts'
+import type { FoundCompany } from '../discovery/discover.ts'
+import { AgentError } from '../errors.ts'
+import { cleanText, withoutSecretsInside } from '../net/text.ts'
+import type { SessionTokens } from '../sessions/tokens.ts'
+import type { CallInput } from './build-request.ts'
+import { apisOf, callOne, readApi } from './call.ts'
+import { mcpInput, operationInput } from './input-schema.ts'
+import { connectMcp, maxServers } from './mcp.ts'
+import type { Json } from './openapi.ts'
+
+/** All that can be called at a Company, by OpenAPI or MCP, in one form (6): for programs that choose, models among them. */
+
+/** One thing that can be called at a Company. Its texts are the Company's, cleaned and cut: information, no instruction. */
+export interface CompanyTool {
+  /** As the Company names it. */
+  readonly name: string
+  readonly via: 'openapi' | 'mcp'
+  /** `url` of its API in `poppy.json`. */
+  readonly api: string
+  readonly company: { readonly name: string; readonly domain: string }
+  readonly description: string
+  /** Scopes that it is known to need; empty where the Company doesn't say. */
+  readonly scopes: readonly string[]
+  /** JSON Schema of its input: an object that stands for itself, without patterns. */
+  readonly inputSchema: Json
+  /**
+   * Calls it.
+   * @returns what it gave: JSON or text, in which no token and no proof stands
+   * @throws AgentError
+   */
+  readonly call: (input?: CallInput, options?: { readonly signal?: AbortSignal }) => Promise<unknown>
+}
+
+/** What {@link CompanyTool}s are listed with. */
+export interface ToolsOptions {
+  /** Told of an API that can't be read, whose tools are then left out; without it, that is an error. */
+  readonly onUnavailable?: (error: AgentError, api: string) => void
+}
+
+const maxDescription = 1000
+/** As many as are listed of one Company. */
+const maxTools = 2000
+
+/** Lists the tools of a Company. OpenAPI comes first: a Company may list the same tool twice, and each stands here once. */
+export async function companyTools(
+  context: AgentContext,
+  found: FoundCompany,
+  find: () => Promise<FoundCompany>,
+  tokens: SessionTokens,
+  options: ToolsOptions,
+): Promise<readonly CompanyTool[]> {
+  const tools = new Map<string, CompanyTool>()
+  const sources = [
+    ...apisOf(found, 'openapi').map(({ url }) => ({ url, read: () => fromOpenApi(context, found, find, tokens, url) })),
+    ...apisOf(found, 'mcp')
+      .slice(0, maxServers)
+      .map(({ url }) => ({ url, read: () => fromMcp(context, found, find, tokens, url) })),
+  ]
+  for (const { url, read } of sources) {
+    let listed: readonly CompanyTool[] = []
+    try {
+      listed = await read()
+    } catch (error) {
+      if (!(error instanceof AgentError) || !options.onUnavailable) throw error
+      options.onUnavailable(error, url)
+    }
+    for (const tool of listed) {
+      if (tools.size < maxTools && !tools.has(tool.name)) tools.set(tool.name, tool)
+    }
+  }
+  // The Company knows its tokens: what it writes into a description goes to a model.
+  const secrets = await tokens.secrets()
+  return [...tools.values()].map(({ call, ...texts }) => ({ ...withoutSecretsInside(texts, secrets), call }))
+}
+
+function companyOf({ name, domain }: FoundCompany): CompanyTool['company'] {
+  return { name, domain }
+}
+
+async function fromOpenApi(
+  context: AgentContext,
+  found: FoundCompany,
+  find: () => Promise<FoundCompany>,
+  tokens: SessionTokens,
+  url: string,
+): Promise<readonly CompanyTool[]> {
+  const { operations, document } = await readApi(context, found, url)
+  return operations.map((operation) => ({
+    name: operation.id,
+    via: 'openapi',
+    api: url,
+    company: companyOf(found),
+    description: cleanText(operation.description ?? operation.summary ?? '', maxDescription),
+    scopes: operation.scopes ?? [],
+    inputSchema: operationInput(operation, document),
+    call: async (input = {}, { signal } = {}) =>
+      (await callOne(context, await find(), tokens, operation.id, input, { api: url, ...(signal ? { signal } : {}) }))
+        .body,
+  }))
+}
+
+async function fromMcp(
+  context: AgentContext,
+  found: FoundCompany,
+  find: () => Promise<FoundCompany>,
+  tokens: SessionTokens,
+  url: string,
+): Promise<readonly CompanyTool[]> {
+  const connection = await connectMcp(context, found, tokens, url)
+  try {
+    return (await connection.tools()).map((tool) => ({
+      name: tool.name,
+      via: 'mcp',
+      api: url,
+      company: companyOf(found),
+      description: cleanText(tool.description ?? tool.title ?? '', maxDescription),
+      scopes: [],
+      inputSchema: mcpInput(tool.inputSchema),
+      call: async (input = {}, { signal } = {}) => {
+        // Connected for the one call: a connection that stays open belongs to whoever asks for it by `session.mcp`.
+        const own = await connectMcp(context, await find(), tokens, url)
+        try {
+          const { structuredContent, content } = await own.call(tool.name, input, signal ? { signal } : {})
+          return structuredContent ?? textOf(content)
+        } finally {
+          await own.close()
+        }
+      },
+    }))
+  } finally {
+    await connection.close()
+  }
+}
+
+/** The texts of a result; of anything else, what it is. */
+function textOf(content: readonly { readonly type: string; readonly text?: unknown }[]): string {
+  return content.map(({ type, text }) => (typeof text === 'string' ? text : `(${cleanText(type, 40)})`)).join('\n')
+}
