@@ -170,6 +170,36 @@ const wrong: readonly (readonly [name: string, bend: Record<string, unknown>, sa
   ],
   ['a resource for tools that is a word', { toolsResource: 'tools' }, /`toolsResource` is an absolute address/],
   ['a resource for no tools', { tools: [], toolsResource: 'https://miramar.example/tools' }, /there are none/],
+  ['extensions as a list', { extensions: ['miramar.example/loyalty'] }, /extensions: \{ 'miramar\.example\/loyalty'/],
+  ['an extension with a plain name', { extensions: { loyalty: { version: 1 } } }, /for the protocol's own extensions/],
+  ['the protocol’s own extension', { extensions: { operations: { version: 1 } } }, /lists those by itself/],
+  [
+    'an extension with an address for a name',
+    { extensions: { 'https://miramar.example/loyalty': { version: 1 } } },
+    /is no name of an extension/,
+  ],
+  [
+    'an extension of another domain',
+    { extensions: { 'evil.test/loyalty': { version: 1 } } },
+    /evil\.test, which is no domain of `organization` \(miramar\.example\)/,
+  ],
+  [
+    'an extension of a domain that only looks like it',
+    { extensions: { 'evilmiramar.example/loyalty': { version: 1 } } },
+    /no domain of `organization`/,
+  ],
+  ['an extension without a version', { extensions: { 'miramar.example/a': {} } }, /needs its major version/],
+  ['an extension with a minor version', { extensions: { 'miramar.example/a': { version: '1.2' } } }, /major version/],
+  [
+    'an extension with a function',
+    { extensions: { 'miramar.example/a': { version: 1, run: () => 1 } } },
+    /a field that is not JSON/,
+  ],
+  [
+    'a tool with an extension that nobody lists',
+    { tools: [tool({ name: 'x', description: 'y', extension: 'miramar.example/a', run: () => 1 })] },
+    /Tool x needs the extension miramar\.example\/a.*extensions: \{ 'miramar\.example\/a'/,
+  ],
   ['two tools of one name', { tools: [...testTools(), ...testTools()] }, /Two tools are named echo/],
   [
     'a tool with an unknown scope',

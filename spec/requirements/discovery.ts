@@ -28,6 +28,7 @@ export const discovery = [
       'something-to-use': 'table: company MUST state at least one of agent, apis and web',
       'required-fields-agent': 'table: agent MUST refuse a document that lacks a required field',
       'device-scopes': 'table: company MUST list scopes in auth.device when it offers Device Sign-In',
+      'extensions-version': 'table: company MUST state a version for each entry of extensions',
       'browser-session-endpoint':
         'table: company MUST state web.browser_session_endpoint as an HTTPS URL when browsers may join',
     },
@@ -35,7 +36,6 @@ export const discovery = [
       'mediated-fields':
         'table: company MUST state endpoint, fields and scopes in auth.mediated when it offers Mediated Sign-In',
       'agent-protocols': 'table: company MUST give each entry of agent.protocols a type and an HTTPS endpoint',
-      'extensions-version': 'table: company MUST state a version for each entry of extensions',
     },
   }),
   ...section('3.2', {
@@ -63,8 +63,6 @@ export const discovery = [
     built: {
       'ignore-unknown': 'company MUST ignore extensions and fields of a Personal Agent that it does not know',
       'ignore-unknown-agent': 'agent MUST ignore extensions and fields of a Company that it does not know',
-    },
-    later: {
       'extension-name': 'both MUST begin the name of an extension of their own with a domain that they control',
       version: 'plain: company MUST list each supported extension with its major version',
       'version-agent': 'plain: agent MUST list each supported extension with its major version in its client metadata',

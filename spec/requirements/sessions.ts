@@ -30,13 +30,11 @@ export const sessions = [
         'plain: agent MUST authenticate at the token endpoint with a client assertion signed by a published key',
       'dpop-keys-apart': 'plain: agent MUST keep its DPoP keys apart from its published signing keys',
       'auth-method': 'table: company MUST expect private_key_jwt as the token_endpoint_auth_method of a Personal Agent',
+      'extensions-agent':
+        'plain: agent MUST list the extensions it supports in its metadata document, each with a version',
       blocklist: 'plain: company MUST be able to refuse or revoke a Personal Agent by its client_id',
       registration:
         'plain: company MUST answer 401 invalid_client to an unregistered Personal Agent when it requires registration',
-    },
-    later: {
-      'extensions-agent':
-        'plain: agent MUST list the extensions it supports in its metadata document, each with a version',
     },
   }),
   ...section('4.2', {

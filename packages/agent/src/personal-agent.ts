@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Company, completeSignInAt, openCompany } from './company.ts'
 import { type AgentContext, createEndings, createNonces } from './context.ts'
 import { AgentError } from './errors.ts'
+import type { SupportedExtension } from './identity/extensions.ts'
 import { createIdentity } from './identity/identity.ts'
 import { createClocks } from './net/clocks.ts'
 import { createDocumentReader } from './net/document.ts'
@@ -26,6 +27,11 @@ export interface PersonalAgentOptions {
   readonly redirectUri?: string
   /** Private ES256 keys with `kid`, as JSON, from `generateKey()`. The first signs; all are published. Secrets. */
   readonly keys: readonly unknown[]
+  /**
+   * Extensions that the agent supports, each with its major version (3.3), as its document lists them:
+   * `{ 'miramar.example/loyalty': { version: 1 } }`.
+   */
+  readonly extensions?: Readonly<Record<string, SupportedExtension>>
   /** Where Users, Sessions and Account Tokens are kept: `fileStore(path)`, `memoryStore()` or your own. */
   readonly store: AgentStore
   /** For every request to a Company. When left out: public addresses alone, and this machine's with `allowHttp`. */
@@ -97,6 +103,7 @@ export function createPersonalAgent(options: PersonalAgentOptions): PersonalAgen
     logoUri: options.logoUri,
     redirectUri: options.redirectUri,
     keys: options.keys,
+    extensions: options.extensions,
     allowHttp,
   })
   const queues = createQueues()

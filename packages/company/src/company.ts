@@ -14,6 +14,7 @@ import { systemRandom } from './crypto/random.ts'
 import { createSealer } from './crypto/seal.ts'
 import { createAddresses } from './discovery/addresses.ts'
 import { type Published, resourcesOf } from './discovery/documents.ts'
+import { createExtensionCheck } from './discovery/extensions.ts'
 import { createHosts } from './discovery/hosts.ts'
 import { createFaults } from './faults/faults.ts'
 import { createLifecycle } from './lifecycle.ts'
@@ -69,6 +70,11 @@ export interface Company {
    * ```
    */
   readonly browserPrincipal: (request: Request) => Promise<Principal | null>
+  /**
+   * Whether the Personal Agent of a Principal lists an extension of `extensions`, in the company's version (3.3).
+   * @throws PoppyError `temporarily_unavailable` where its document can't be had
+   */
+  readonly supports: (principal: Principal, extension: string) => Promise<boolean>
   readonly accounts: Accounts
   /** Opens and migrates the store. The first request does it too; calling it first shows a wrong store at once. */
   readonly start: () => Promise<void>
@@ -94,6 +100,8 @@ export function createCompany(config: CompanyConfig): Company {
   const random = config.random ?? systemRandom
   const telemetry = createTelemetry({ log, origin })
   const registry = createToolRegistry(config.tools ?? [], {
+    extensions: Object.keys(checked.extensions),
+    requireExtension: (principal, extension) => extensionCheck.require(principal, extension),
     declaredScopes: Object.keys(checked.scopes),
     grantableScopes: grantableScopes(checked.signIn),
     log,
@@ -128,6 +136,7 @@ export function createCompany(config: CompanyConfig): Company {
     signIn: checked.signIn,
     hasTools: registry.tools.length > 0,
     apis: checked.apis,
+    extensions: checked.extensions,
     letsBrowsersJoin: checked.browser !== null,
   }
   const fetcher = config.fetchDocument === undefined ? createDocumentFetcher({ allowLoopback: development }) : null
@@ -149,6 +158,7 @@ export function createCompany(config: CompanyConfig): Company {
     log,
     newcomers,
   })
+  const extensionCheck = createExtensionCheck(directory, checked.extensions)
   const lifecycle = createLifecycle({
     store: async () => config.store ?? (await defaultStore()),
     company: addresses.issuer,
@@ -249,10 +259,13 @@ export function createCompany(config: CompanyConfig): Company {
     authenticate: createApiAuthenticator({
       authenticator,
       apis: checked.apis,
+      extensions: checked.extensions,
+      requireExtension: extensionCheck.require,
       originOf: hosts.originOf,
       run: lifecycle.run,
       failed: handler.failed,
     }),
+    supports: async (principal, extension) => extensionCheck.has(principal, extension),
     browserPrincipal: async (request) =>
       browsers === null ? null : lifecycle.run(() => readBrowserPrincipal(request, browsers)),
     accounts: createAccounts({ scope: lifecycle.scope, now, texts: checked.scopes }),

@@ -7,6 +7,7 @@ import { wrong } from './configuration-error.ts'
 import { createAddresses } from './discovery/addresses.ts'
 import { type ApisConfig, type CheckedApis, checkApis } from './discovery/apis.ts'
 import { checkOrganization, domainAbove, type OrganizationConfig } from './discovery/domains.ts'
+import { type CheckedExtensions, checkExtensions, type ExtensionsConfig } from './discovery/extensions.ts'
 import { type CheckedReach, checkReach, type ReachConfig } from './discovery/reach-settings.ts'
 import { checkFaults, type FaultSettings } from './faults/faults.ts'
 import { type CheckedLimits, checkLimits, type LimitSettings } from './limits/settings.ts'
@@ -17,7 +18,7 @@ import type { Logger, Store } from './store/database.ts'
 import type { Tool } from './tools/tool.ts'
 
 /** What a company sets. Checked once, when `createCompany` runs; each mistake is a sentence that says what to write. */
-export interface CompanyConfig extends ReachConfig, ApisConfig {
+export interface CompanyConfig extends ReachConfig, ApisConfig, ExtensionsConfig {
   readonly organization: OrganizationConfig
   /** `https://host`: all URLs, `htu`, `aud` and redirects begin with it; never taken from a request. */
   readonly origin: string
@@ -96,6 +97,7 @@ const knownSettings = new Set<string>([
   'tools',
   'toolsResource',
   'apis',
+  'extensions',
   'browser',
   'agents',
   'nonces',
@@ -123,6 +125,7 @@ export interface CheckedConfig {
   readonly domains: readonly string[]
   readonly reach: CheckedReach
   readonly apis: CheckedApis
+  readonly extensions: CheckedExtensions
   readonly secrets: readonly string[]
   readonly signIn: OfferedSignIn
   /** Null where no browser may join (5). */
@@ -159,6 +162,7 @@ export function checkConfig(config: CompanyConfig): CheckedConfig {
   return {
     domains,
     reach,
+    extensions: checkExtensions(config, domains),
     apis: checkApis(config, createAddresses({ origin: config.origin, ...reach })),
     secrets: checkSecrets(config.secret),
     scopes,

@@ -138,11 +138,10 @@ export async function authorisedFetch(
         throw await stepUpError(tokens, company, refusal.error, needed, done.signedIn)
       }
       case 'extension_required':
-        throw new AgentError(
-          'extension_required',
-          `${company} needs an extension that this Personal Agent doesn't have${refusal.extension ? `: ${cleanText(refusal.extension, 80)}` : ''}.`,
-          { companyCode: refusal.error, status: response.status },
-        )
+        throw new AgentError('extension_required', extensionMissing(company, refusal.extension), {
+          companyCode: refusal.error,
+          status: response.status,
+        })
     }
     if (response.status === 401) {
       throw new AgentError('token_refused', `${company} did not accept the Session Token.`, {
@@ -252,4 +251,10 @@ function readRefusal(response: Response, text: string, kind: TokenWanted['kind']
     ),
     extension: clean(fromBody?.extension),
   }
+}
+
+/** What to say of an extension that a Company needs (3.3). */
+export function extensionMissing(company: string, extension: string | undefined): string {
+  const named = extension === undefined || extension === '' ? '' : `: ${cleanText(extension, 80)}`
+  return `${company} needs an extension that this Personal Agent doesn't have${named}.`
 }

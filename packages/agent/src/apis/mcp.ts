@@ -12,7 +12,7 @@ import { AgentError } from '../errors.ts'
 import { withBoundedBody } from '../net/exchange.ts'
 import { cleanText } from '../net/text.ts'
 import type { SessionTokens, TokenWanted } from '../sessions/tokens.ts'
-import { authorisedFetch } from './authorised-fetch.ts'
+import { authorisedFetch, extensionMissing } from './authorised-fetch.ts'
 import { apisOf } from './call.ts'
 import { canAccountHelp, isAccessError, stepUpError } from './step-up.ts'
 
@@ -175,6 +175,8 @@ export interface ToolRefusal {
   /** The Company's code, where it gives one. */
   readonly error: string | undefined
   readonly scopes: readonly string[]
+  /** The extension that is needed, with `extension_required` (3.3). */
+  readonly extension?: string | undefined
   readonly text: string
 }
 
@@ -189,7 +191,8 @@ export function readToolError(result: CallToolResult): ToolRefusal | null {
     (one) => isJsonObject(one) && typeof one.error === 'string',
   )
   if (isJsonObject(stated) && typeof stated.error === 'string') {
-    return { error: stated.error, scopes: scopesOf(stated.scope), text }
+    const extension = typeof stated.extension === 'string' ? stated.extension : undefined
+    return { error: stated.error, scopes: scopesOf(stated.scope), extension, text }
   }
   const challenges = result._meta?.['mcp/www_authenticate']
   const first = Array.isArray(challenges) && typeof challenges[0] === 'string' ? challenges[0] : ''
@@ -197,16 +200,12 @@ export function readToolError(result: CallToolResult): ToolRefusal | null {
   return { error: parameters?.error, scopes: scopesOf(parameters?.scope), text }
 }
 
-function toolError(company: string, { error, text }: ToolRefusal): AgentError {
+function toolError(company: string, { error, extension, text }: ToolRefusal): AgentError {
   const said = cleanText(text, 500)
   if (error === 'extension_required') {
-    return new AgentError(
-      'extension_required',
-      `${company} needs an extension that this Personal Agent doesn't have.`,
-      {
-        companyCode: error,
-      },
-    )
+    return new AgentError('extension_required', extensionMissing(company, extension), {
+      companyCode: error,
+    })
   }
   return new AgentError(
     'call_failed',

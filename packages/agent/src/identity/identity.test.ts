@@ -31,6 +31,30 @@ describe('the identity', () => {
     })
   })
 
+  it('lists its extensions, each with its major version, under names that begin with a domain [3.3.version-agent, 3.3.extension-name, 4.1.extensions-agent]', async () => {
+    const extensions = {
+      'miramar.example/loyalty': { version: 1, tiers: ['gold'] },
+      'agent.example/x': { version: '2' },
+    }
+    const agent = await make({ extensions })
+    const answer = await agent.fetch(new Request('https://agent.example/me/agent.json'))
+    expect(await answer.json()).toMatchObject({
+      extensions: { 'miramar.example/loyalty': { version: '1', tiers: ['gold'] }, 'agent.example/x': { version: '2' } },
+    })
+    for (const wrong of [
+      { operations: { version: 1 } },
+      { 'https://agent.example/x': { version: 1 } },
+      { 'agent.example': { version: 1 } },
+      { 'agent.example/x': {} },
+      { 'agent.example/x': { version: '1.0' } },
+      { 'agent.example/x': { version: 1, count: 1n } },
+      { 'agent.example/x': 1 },
+      ['agent.example/x'],
+      'agent.example/x',
+    ])
+      expect([wrong, await misconfigured({ extensions: wrong as never })]).toEqual([wrong, 'misconfigured'])
+  })
+
   it('publishes all its keys, and of each the public half alone [4.1.public-keys-agent]', async () => {
     const agent = await make()
     const answer = await agent.fetch(new Request('https://agent.example/me/jwks.json'))

@@ -1,6 +1,7 @@
 import { isClientId, readClientMetadata, type SigningKey } from '@poppyseed/protocol'
 import type { JWK } from 'jose'
 import { AgentError } from '../errors.ts'
+import { readExtensions, type SupportedExtension } from './extensions.ts'
 import { type PrivateKeyJson, publicKeyJson, readPrivateKey, signingKey } from './keys.ts'
 
 /** Who the Personal Agent is (4.1): its `client_id`, the document behind it, and its keys. */
@@ -16,6 +17,7 @@ export interface IdentityOptions {
   readonly redirectUri?: string | undefined
   /** Private ES256 keys with `kid`. The first one signs, all are published: so keys can be replaced without a gap. */
   readonly keys: readonly unknown[]
+  readonly extensions?: Readonly<Record<string, SupportedExtension>> | undefined
   readonly allowHttp: boolean
 }
 
@@ -45,6 +47,7 @@ export function createIdentity(options: IdentityOptions): Identity {
   if (!first) throw new AgentError('misconfigured', 'keys must hold at least one key; generateKey() makes one.')
   const redirectUri = options.redirectUri ?? new URL('oauth/callback', clientId).href
   const jwksUri = new URL('jwks.json', clientId).href
+  const extensions = options.extensions === undefined ? undefined : readExtensions(options.extensions)
   const metadata = {
     client_id: clientId,
     client_name: name,
@@ -55,6 +58,7 @@ export function createIdentity(options: IdentityOptions): Identity {
     response_types: ['code'],
     token_endpoint_auth_method: 'private_key_jwt',
     token_endpoint_auth_signing_alg: 'ES256',
+    ...(extensions === undefined ? {} : { extensions }),
   }
   try {
     // A Company will check the same (4.1): better that we are told here.

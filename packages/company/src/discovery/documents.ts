@@ -9,6 +9,7 @@ import {
 import { grantableScopes, type OfferedSignIn } from '../sign-in/sign-in-settings.ts'
 import type { Addresses } from './addresses.ts'
 import type { CheckedApis } from './apis.ts'
+import type { CheckedExtensions } from './extensions.ts'
 import type { Hosts } from './hosts.ts'
 
 /** Section 3: what a Company publishes of itself. */
@@ -25,6 +26,7 @@ export interface Published {
   readonly signIn: OfferedSignIn
   readonly hasTools: boolean
   readonly apis: CheckedApis
+  readonly extensions: CheckedExtensions
   /** Whether a Personal Agent's browser may join its Session (5). */
   readonly letsBrowsersJoin: boolean
   readonly description: string
@@ -47,7 +49,7 @@ export function discoveryOf(published: Published, domain: string): unknown {
     conversations: [],
     apis: [...toolApis(published), ...published.apis.own],
     browserSessionEndpoint: published.letsBrowsersJoin ? addresses.browserSession : undefined,
-    extensions: {},
+    extensions: published.extensions,
   }
   return currentCodec.writeDiscovery(discovery)
 }

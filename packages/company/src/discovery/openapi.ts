@@ -59,11 +59,13 @@ function writeOperation(
 
 /** The scopes in words too: a model reads descriptions, not security requirements. */
 function needs(tool: Tool, scopeTexts: Readonly<Record<string, string>>): string {
+  // 3.3: the extension first, as it is looked at first
+  const extension = tool.extension === undefined ? '' : `Needs the extension ${tool.extension}. `
   // 6: every call carries a Session Token, signed in or not.
-  if (tool.scopes.length === 0) return 'Needs a Session Token, but no sign-in.'
+  if (tool.scopes.length === 0) return `${extension}Needs a Session Token, but no sign-in.`
   const words = tool.scopes.flatMap((scope) => (Object.hasOwn(scopeTexts, scope) ? [`“${scopeTexts[scope]}”`] : []))
   const meaning = words.length === 0 ? '' : ` (${words.join(', ')})`
-  return `Needs a signed-in Session Token with the scope ${formatScope(tool.scopes)}${meaning}.`
+  return `${extension}Needs a signed-in Session Token with the scope ${formatScope(tool.scopes)}${meaning}.`
 }
 
 /**

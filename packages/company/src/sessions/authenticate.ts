@@ -6,7 +6,7 @@ import type { RequestLimits, Undo } from '../limits/request-limits.ts'
 import type { Scope } from '../store/database.ts'
 import { noteCaller } from '../telemetry/caller.ts'
 import type { Principal } from './principal.ts'
-import { principalOf, requireScopes, type SessionLimits } from './rights.ts'
+import { principalOf, type SessionLimits } from './rights.ts'
 import type { SessionToken, SessionTokens } from './session-token.ts'
 import { admitProof, readSession } from './store.ts'
 
@@ -33,8 +33,6 @@ export interface AuthenticatorSettings {
 
 /** What a request has to bring. */
 export interface Need {
-  /** Account scopes, all of which are needed (4.4). */
-  readonly scopes?: readonly string[]
   /** Identifiers by which tokens may name this service (4.3, RFC 8707). */
   readonly resources?: readonly string[]
   /** Whether a token has to name one of them: a service with tokens of its own (4.3). */
@@ -57,7 +55,7 @@ function refuse(reason: string): PoppyError {
 
 /**
  * Makes the two checks of 4.3. Both throw PoppyError: `invalid_token`, and with proofs `invalid_dpop_proof` and
- * `use_dpop_nonce`; with scopes `sign_in_required` and `insufficient_scope`.
+ * `use_dpop_nonce`.
  */
 export function createAuthenticator(settings: AuthenticatorSettings): Authenticator {
   const { tokens, now, requestLimits } = settings
@@ -116,7 +114,7 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
   return {
     async withProof(request, need = {}) {
       const { token, hash } = identify(request, 'dpop')
-      const principal = await counted(request, token, async (count) => {
+      return counted(request, token, async (count) => {
         if (token.keyThumbprint === undefined) throw refuse('a Bearer token where proofs are required')
         const resources = need.resources ?? []
         const isForIt = token.resource === undefined ? need.isNarrow !== true : resources.includes(token.resource)
@@ -158,8 +156,6 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
         noteCaller(request, token)
         return principalOf(token, admitted.session, settings.limits, now())
       })
-      requireScopes(principal, need.scopes ?? [])
-      return principal
     },
     async withBearer(request, resource) {
       const { token } = identify(request, 'bearer')

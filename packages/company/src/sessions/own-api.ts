@@ -1,6 +1,7 @@
 import { resourceMetadataUrl } from '@poppyseed/protocol'
 import { ConfigurationError } from '../configuration-error.ts'
 import type { CheckedApis } from '../discovery/apis.ts'
+import type { CheckedExtensions, ExtensionCheck } from '../discovery/extensions.ts'
 import type { ErrorStyle } from '../http/respond.ts'
 import type { PrincipalWith, ScopeNeed } from '../tools/tool.ts'
 import type { Authenticator, Need } from './authenticate.ts'
@@ -16,12 +17,16 @@ export interface ApiNeed<Scope extends ScopeNeed | undefined = ScopeNeed | undef
   readonly resource?: string
   /** The `url` of this MCP server in `apis`: Bearer tokens for it are taken, and nothing else (6). */
   readonly mcp?: string
+  /** An extension of `extensions` that the Personal Agent has to list (3.3); others get `extension_required`. */
+  readonly extension?: string
 }
 
 /** What {@link createApiAuthenticator} needs. */
 export interface ApiAuthenticatorParts {
   readonly authenticator: Authenticator
   readonly apis: CheckedApis
+  readonly extensions: CheckedExtensions
+  readonly requireExtension: ExtensionCheck['require']
   /** On which of the configured origins a request asks for an API. */
   readonly originOf: (request: Request) => string
   readonly run: <T>(work: () => Promise<T>) => Promise<T>
@@ -41,14 +46,18 @@ export type ApiAuthenticator = <const Scope extends ScopeNeed | undefined = unde
 export function createApiAuthenticator(parts: ApiAuthenticatorParts): ApiAuthenticator {
   const { authenticator, apis } = parts
   return async <const Scope extends ScopeNeed | undefined = undefined>(request: Request, need: ApiNeed<Scope> = {}) => {
-    const { mcp, resource } = need
-    checkNamed(need, apis)
+    const { mcp, resource, extension } = need
+    checkNamed(need, parts)
     const needed: ScopeNeed = need.scope ?? []
     const scopes = typeof needed === 'string' ? [needed] : needed
     try {
       const principal = await parts.run(async () => {
-        if (mcp === undefined) return authenticator.withProof(request, proofNeed(request, resource, scopes))
-        const caller = await authenticator.withBearer(request, mcp)
+        const caller =
+          mcp === undefined
+            ? await authenticator.withProof(request, proofNeed(request, resource))
+            : await authenticator.withBearer(request, mcp)
+        // 3.3: first, so that nobody signs in for what their agent can't do
+        if (extension !== undefined) await parts.requireExtension(caller, extension)
         requireScopes(caller, scopes)
         return caller
       })
@@ -61,14 +70,14 @@ export function createApiAuthenticator(parts: ApiAuthenticatorParts): ApiAuthent
     }
   }
 
-  function proofNeed(request: Request, resource: string | undefined, scopes: readonly string[]): Need {
+  function proofNeed(request: Request, resource: string | undefined): Need {
     const origin = (resource === undefined ? undefined : apis.originOf(resource)) ?? parts.originOf(request)
-    return resource === undefined ? { scopes, origin } : { scopes, origin, resources: [resource], isNarrow: true }
+    return resource === undefined ? { origin } : { origin, resources: [resource], isNarrow: true }
   }
 }
 
 /** A name that nobody can have a token for would refuse everybody: whoever wrote it should hear of it. */
-function checkNamed({ mcp, resource }: ApiNeed, apis: CheckedApis): void {
+function checkNamed({ mcp, resource, extension }: ApiNeed, { apis, extensions }: ApiAuthenticatorParts): void {
   if (mcp !== undefined && resource !== undefined)
     throw new ConfigurationError('authenticate takes `resource` or `mcp`: an MCP server’s resource is its url.')
   if (mcp !== undefined && !apis.mcpServers.includes(mcp))
@@ -78,5 +87,15 @@ function checkNamed({ mcp, resource }: ApiNeed, apis: CheckedApis): void {
   if (resource !== undefined && !apis.resources.includes(resource))
     throw new ConfigurationError(
       `authenticate: ${resource} is no resource that \`apis\` lists. Write apis: [{ type: 'openapi', …, resource: '${resource}' }].`,
+    )
+  if (extension === undefined) return
+  // A program that speaks MCP reads a missing extension in the tool's result and nowhere else.
+  if (mcp !== undefined)
+    throw new ConfigurationError(
+      'authenticate: over MCP a missing extension is the tool’s error. Leave `extension` out, ask company.supports(principal, …), and answer { error: "extension_required", extension } as the result.',
+    )
+  if (!Object.hasOwn(extensions, extension))
+    throw new ConfigurationError(
+      `authenticate: ${extension} is none of \`extensions\`. Write extensions: { '${extension}': { version: 1 } }.`,
     )
 }

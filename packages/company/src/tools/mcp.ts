@@ -106,18 +106,24 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       }
       const message = parseMessage(await readBody(request, options.maxBodyBytes ?? 1_048_576))
       if (message instanceof Response) return message
-      authorizeCall(registry, message, principal)
+      await authorizeCall(registry, message, principal)
       return handler.fetch(request, { authInfo, parsedBody: message })
     },
   }
 }
 
 /** One call outside a batch learns before anything is sent that it lacks sign-in or scope, as an HTTP error. */
-function authorizeCall(registry: ToolRegistry, message: unknown, principal: Principal): void {
+async function authorizeCall(registry: ToolRegistry, message: unknown, principal: Principal): Promise<void> {
   if (!isJsonObject(message) || message.method !== 'tools/call' || !isJsonObject(message.params)) return
   const { name } = message.params
   // An unknown tool is told by JSON-RPC.
-  if (typeof name === 'string' && registry.find(name)) registry.authorize(name, principal)
+  if (typeof name !== 'string' || !registry.find(name)) return
+  try {
+    await registry.authorize(name, principal)
+  } catch (error) {
+    // 3.3: a missing extension is told as the tool's error, always: the call finds it again, and tells it so.
+    if (!(error instanceof PoppyError) || error.code !== 'extension_required') throw error
+  }
 }
 
 /** What went wrong as a tool's result: the same code and words as over HTTP, for the model and for the program. */

@@ -22,6 +22,13 @@ export interface ToolRegistryOptions {
   readonly declaredScopes: readonly string[]
   /** Every scope that some sign-in can grant; left out, it isn't looked at. */
   readonly grantableScopes?: readonly string[] | undefined
+  /** Extensions that the Company lists; none when left out. */
+  readonly extensions?: readonly string[]
+  /**
+   * Whether an agent may ask for what needs an extension.
+   * @throws PoppyError `extension_required`, `temporarily_unavailable`
+   */
+  readonly requireExtension?: (principal: Principal, extension: string) => Promise<void>
   readonly log: Logger
   /** Milliseconds since 1970. */
   readonly now: () => number
@@ -37,9 +44,10 @@ export interface ToolRegistry {
   readonly find: (name: string) => Tool | undefined
   /**
    * Whether the Principal may call the tool at all.
-   * @throws PoppyError `tool_not_found`, `sign_in_required`, `insufficient_scope` with all the scopes needed
+   * @throws PoppyError `tool_not_found`, `extension_required`, `sign_in_required`, `insufficient_scope` with all the scopes
+   * needed
    */
-  readonly authorize: (name: string, principal: Principal) => Tool
+  readonly authorize: (name: string, principal: Principal) => Promise<Tool>
   /**
    * Checks rights and input, runs the tool, checks the result.
    * @throws PoppyError only: those of `authorize`, `invalid_request` with `issues`, `tool_failed`, `tool_timeout`,
@@ -75,19 +83,26 @@ export function createToolRegistry(tools: readonly Tool[], options: ToolRegistry
         `Tool ${tool.name} needs the scope ${beyond}, which no type of sign-in can grant, so nobody could call it. Add it: signIn: { direct: ['${beyond}'] }.`,
       )
     }
+    if (tool.extension !== undefined && options.extensions?.includes(tool.extension) !== true) {
+      throw new ConfigurationError(
+        `Tool ${tool.name} needs the extension ${tool.extension}, which the company doesn't list. Write extensions: { '${tool.extension}': { version: 1 } }, or change the tool's extension.`,
+      )
+    }
     byName.set(tool.name, tool)
   }
 
-  function authorize(name: string, principal: Principal): Tool {
+  async function authorize(name: string, principal: Principal): Promise<Tool> {
     const tool = byName.get(name)
     if (!tool) throw new PoppyError('tool_not_found', { description: 'There is no tool of this name.' })
+    // 3.3: first, so that nobody signs in for what their agent can't do
+    if (tool.extension !== undefined) await options.requireExtension?.(principal, tool.extension)
     // 4.4: the same rule here and at the site's own API
     requireScopes(principal, tool.scopes)
     return tool
   }
 
   async function call(name: string, input: unknown, context: ToolContext): Promise<ToolResult> {
-    const tool = authorize(name, context.principal)
+    const tool = await authorize(name, context.principal)
     const parsed = await checkInput(tool, input)
     const started = options.now()
     try {

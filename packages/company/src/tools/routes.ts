@@ -18,7 +18,7 @@ export async function callToolOverHttp(
   body: string,
 ): Promise<Response> {
   // Rights first: who may not call the tool learns nothing about its input.
-  registry.authorize(name, principal)
+  await registry.authorize(name, principal)
   const input = readInput(request, body)
   const { json } = await registry.call(name, input, { principal, signal: request.signal, via: 'http' })
   return new Response(json, { headers: { 'content-type': 'application/json', 'cache-control': 'no-store' } })

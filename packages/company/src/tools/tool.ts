@@ -1,4 +1,4 @@
-import { isScope } from '@poppyseed/protocol'
+import { extensionDomain, isScope } from '@poppyseed/protocol'
 import { ConfigurationError } from '../configuration-error.ts'
 import type { Principal } from '../sessions/principal.ts'
 import {
@@ -62,6 +62,11 @@ export interface ToolDefinition<
   readonly output?: Output
   /** The scope or scopes that a call needs, all of them. Left out, the tool needs a Session Token but no sign-in. */
   readonly scope?: Scope
+  /**
+   * An extension of `extensions` without which the tool can't be used (3.3): agents that don't list it, in the company's
+   * version, are refused with `extension_required` before anything else is looked at.
+   */
+  readonly extension?: string
   readonly annotations?: ToolAnnotations
   /** Milliseconds until a call is given up; 30,000 when left out, at most 600,000. */
   readonly timeout?: number
@@ -80,6 +85,8 @@ export interface Tool {
   readonly output: CompiledSchema | undefined
   /** Every scope that a call needs; empty when none. */
   readonly scopes: readonly string[]
+  /** The extension that a call needs (3.3). */
+  readonly extension: string | undefined
   readonly annotations: ToolAnnotations | undefined
   /** Milliseconds. */
   readonly timeout: number
@@ -143,6 +150,7 @@ export function tool<
     output:
       definition.output === undefined ? undefined : compileSchema(definition.output, 'output', `${where}: output`),
     scopes: readScopes(definition.scope, where),
+    extension: readExtension(definition.extension, where),
     annotations: readAnnotations(annotations, where),
     timeout,
     // The schema has made sure of the type by the time that this is called.
@@ -180,6 +188,14 @@ function readScopes(scope: ScopeNeed | undefined, where: string): readonly strin
     )
   }
   return Object.freeze([...new Set(scopes)])
+}
+
+function readExtension(extension: unknown, where: string): string | undefined {
+  if (extension === undefined) return undefined
+  if (typeof extension === 'string' && extensionDomain(extension) !== null) return extension
+  throw new ConfigurationError(
+    `${where}: ${JSON.stringify(extension)} is not an extension. Write the name that it has in \`extensions\`, such as 'miramar.example/loyalty'.`,
+  )
 }
 
 const hints = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const
