@@ -3,7 +3,8 @@ import { type Company, completeSignInAt, openCompany } from './company.ts'
 import { type AgentContext, createEndings, createNonces } from './context.ts'
 import { AgentError } from './errors.ts'
 import type { SupportedExtension } from './identity/extensions.ts'
-import { createIdentity } from './identity/identity.ts'
+import { createIdentity, type Identity } from './identity/identity.ts'
+import { createKeyRing, type IdentityKeys } from './identity/key-ring.ts'
 import { createClocks } from './net/clocks.ts'
 import { createDocumentReader } from './net/document.ts'
 import type { Fetch } from './net/exchange.ts'
@@ -25,7 +26,10 @@ export interface PersonalAgentOptions {
   readonly logoUri?: string
   /** Where Direct Sign-In comes back to; `oauth/callback` beside the document when left out. Same host as `clientId`. */
   readonly redirectUri?: string
-  /** Private ES256 keys with `kid`, as JSON, from `generateKey()`. The first signs; all are published. Secrets. */
+  /**
+   * Private ES256 keys with `kid`, as JSON, from `generateKey()`. Secrets. The first signs and all are published, until
+   * {@link PersonalAgent.identity} rotates: then the store says which, for as long as the first one here is the same.
+   */
   readonly keys: readonly unknown[]
   /**
    * Extensions that the agent supports, each with its major version (3.3), as its document lists them:
@@ -52,6 +56,8 @@ export interface PersonalAgentOptions {
 export interface PersonalAgent {
   readonly clientId: string
   readonly redirectUri: string
+  /** Its signing keys: which there are, and putting a new one in place of the old. */
+  readonly identity: IdentityKeys
   /** Serves the metadata document, the key set and the callback of sign-ins. Mount it where `clientId` points. */
   readonly fetch: (request: Request) => Promise<Response>
   /**
@@ -97,15 +103,16 @@ export function createPersonalAgent(options: PersonalAgentOptions): PersonalAgen
     },
     maxWaitSeconds = 60,
   } = options
-  const identity = createIdentity({
+  const ring = createKeyRing({ clientId: options.clientId, keys: options.keys, store, now })
+  const document = createIdentity({
     clientId: options.clientId,
     name: options.name,
     logoUri: options.logoUri,
     redirectUri: options.redirectUri,
-    keys: options.keys,
     extensions: options.extensions,
     allowHttp,
   })
+  const identity: Identity = { ...document, keySet: ring.keySet, signingKey: ring.signingKey }
   const queues = createQueues()
   // By time that passes, whatever `now` says: a lease measures how long nothing was heard.
   const lock = lockIn(store, { now: () => performance.now(), random, wait: (milliseconds) => sleep(milliseconds) })
@@ -129,6 +136,7 @@ export function createPersonalAgent(options: PersonalAgentOptions): PersonalAgen
   return {
     clientId: identity.clientId,
     redirectUri: identity.redirectUri,
+    identity: { keys: ring.keys, rotate: ring.rotate },
     fetch: createWebHandler(identity, complete),
     completeSignIn: complete,
     forUser: (userKey) => {

@@ -1,5 +1,6 @@
 import { AgentError } from './errors.ts'
 import type { Identity } from './identity/identity.ts'
+import { keySetMaxAge } from './identity/key-ring.ts'
 import type { SignInResult } from './sessions/sign-in.ts'
 
 /** What a Personal Agent serves (4.1): its metadata document, its key set, and the callback of Direct Sign-In (4.5). */
@@ -30,7 +31,7 @@ export function createWebHandler(
       case paths.document:
         return json(identity.metadata)
       case paths.keySet:
-        return json(identity.keySet)
+        return json(await identity.keySet())
       case paths.callback:
         return callback(() => complete(callbackUrl(identity.redirectUri, search)), request.method)
       default:
@@ -50,7 +51,7 @@ function json(value: unknown): Response {
   return new Response(JSON.stringify(value), {
     headers: {
       'content-type': 'application/json',
-      'cache-control': 'public, max-age=300',
+      'cache-control': `public, max-age=${keySetMaxAge}`,
       'access-control-allow-origin': '*',
       'x-content-type-options': 'nosniff',
     },

@@ -87,6 +87,25 @@ describe('poppy', () => {
     expect((await poppy('status')).out).toContain('No Company has been visited yet.')
   })
 
+  it('shows its signing keys and rotates them, and no private part of one', async () => {
+    const { poppy, init } = await sitDown()
+    await init()
+    expect((await poppy('identity')).out).toMatch(/^http:\/\/localhost:\d+\/agent\.json\n\n {2}\S{43} {2}signs\n$/)
+    const rotated = await poppy('identity', 'rotate')
+    expect([rotated.code, rotated.out]).toEqual([
+      0,
+      expect.stringMatching(/signs +until .* UTC\n.*signs next +from .* UTC\n/),
+    ])
+    const { keys } = JSON.parse((await poppy('identity', '--json')).out) as { keys: Record<string, unknown>[] }
+    expect(keys.map((key) => [key.state, Object.keys(key)])).toEqual([
+      ['signing', ['kid', 'state', 'signsFrom', 'until']],
+      ['next', ['kid', 'state', 'signsFrom', 'until']],
+    ])
+    const alone = await poppy('identity', 'rotate', '--compromised', '--json')
+    expect((JSON.parse(alone.out) as { keys: unknown[] }).keys).toHaveLength(1)
+    expect((await poppy('identity', 'spin')).code).toBe(2)
+  })
+
   it('says to type npx where it came by npx', async () => {
     const { poppy, init } = await sitDown({ env: { POPPY_HOME: await emptyFolder(), npm_lifecycle_event: 'npx' } })
     expect((await poppy('status')).err).toContain(

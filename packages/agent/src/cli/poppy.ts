@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { type CommandContext, type CommonOptions, createCommandContext, type Surroundings } from './command.ts'
 import { discover, status } from './commands/companies.ts'
-import { type InitOptions, init, serve } from './commands/identity.ts'
+import { type IdentityOptions, type InitOptions, identityKeys, init, serve } from './commands/identity.ts'
 import { type SignInOptions, signIn, signOut } from './commands/sign-in.ts'
 import { type CallOptions, call, tools } from './commands/tools.ts'
 import { exitCodeOf, exitCodes, hintFor } from './hints.ts'
@@ -63,6 +63,11 @@ export async function runPoppy(args: readonly string[], around: Surroundings): P
     .option('--port <port>', 'where to listen')
     .action((options: CommonOptions & { port?: string }) =>
       run('serve', options, undefined, (context) => serve(context, options)),
+    )
+  add('identity [action]', 'show the signing keys of this agent, or rotate them')
+    .option('--compromised', 'with rotate: somebody else may have a key, so all but the new one go at once')
+    .action((action: string | undefined, options: CommonOptions & IdentityOptions) =>
+      run('identity', options, undefined, (context) => identityKeys(context, action, options)),
     )
   add('discover <domain>', 'show what a Company offers').action((domain: string, options: CommonOptions) =>
     run('discover', options, domain, (context) => discover(context, domain)),

@@ -1,10 +1,9 @@
-import { isClientId, readClientMetadata, type SigningKey } from '@poppyseed/protocol'
-import type { JWK } from 'jose'
+import { isClientId, readClientMetadata } from '@poppyseed/protocol'
 import { AgentError } from '../errors.ts'
 import { readExtensions, type SupportedExtension } from './extensions.ts'
-import { type PrivateKeyJson, publicKeyJson, readPrivateKey, signingKey } from './keys.ts'
+import type { KeyRing } from './key-ring.ts'
 
-/** Who the Personal Agent is (4.1): its `client_id`, the document behind it, and its keys. */
+/** Who the Personal Agent is (4.1): its `client_id` and the document behind it. Its keys are in `key-ring.ts`. */
 
 /** What an identity is made from (4.1). */
 export interface IdentityOptions {
@@ -15,27 +14,25 @@ export interface IdentityOptions {
   readonly logoUri?: string | undefined
   /** Where Direct Sign-In comes back to; `oauth/callback` beside the document when left out. */
   readonly redirectUri?: string | undefined
-  /** Private ES256 keys with `kid`. The first one signs, all are published: so keys can be replaced without a gap. */
-  readonly keys: readonly unknown[]
   readonly extensions?: Readonly<Record<string, SupportedExtension>> | undefined
   readonly allowHttp: boolean
 }
 
-/** The identity of a Personal Agent (4.1): its addresses, its documents, and the key that signs. */
-export interface Identity {
+/** The identity of a Personal Agent (4.1): its addresses, its documents, and the keys that sign. */
+export type Identity = IdentityDocument & Pick<KeyRing, 'keySet' | 'signingKey'>
+
+/** The identity without its keys. */
+export interface IdentityDocument {
   readonly clientId: string
   readonly redirectUri: string
   readonly jwksUri: string
   readonly name: string
   /** The client metadata document, as it is served. */
   readonly metadata: Readonly<Record<string, unknown>>
-  /** The key set: public keys only. */
-  readonly keySet: { readonly keys: readonly JWK[] }
-  readonly signingKey: () => Promise<SigningKey>
 }
 
 /** @throws AgentError `misconfigured`, with a sentence that says what to write */
-export function createIdentity(options: IdentityOptions): Identity {
+export function createIdentity(options: IdentityOptions): IdentityDocument {
   const { clientId, name, allowHttp } = options
   if (!isClientId(clientId, allowHttp)) {
     throw new AgentError(
@@ -43,8 +40,6 @@ export function createIdentity(options: IdentityOptions): Identity {
       `clientId must be an HTTPS URL with a path, such as https://agent.example/agent.json (http://localhost only with allowHttp).`,
     )
   }
-  const [first, ...others] = options.keys.map(readPrivateKey)
-  if (!first) throw new AgentError('misconfigured', 'keys must hold at least one key; generateKey() makes one.')
   const redirectUri = options.redirectUri ?? new URL('oauth/callback', clientId).href
   const jwksUri = new URL('jwks.json', clientId).href
   const extensions = options.extensions === undefined ? undefined : readExtensions(options.extensions)
@@ -69,18 +64,5 @@ export function createIdentity(options: IdentityOptions): Identity {
       error instanceof Error ? error.message : 'The metadata document is not usable.',
     )
   }
-  const keys: readonly PrivateKeyJson[] = [first, ...others]
-  let ready: Promise<SigningKey> | undefined
-  return {
-    clientId,
-    redirectUri,
-    jwksUri,
-    name,
-    metadata,
-    keySet: { keys: keys.map(publicKeyJson) },
-    signingKey: () => {
-      ready ??= signingKey(first)
-      return ready
-    },
-  }
+  return { clientId, redirectUri, jwksUri, name, metadata }
 }

@@ -34,7 +34,7 @@ export async function init(context: CommandContext, options: InitOptions): Promi
   const isLocal = given === undefined
   const clientId = given ?? `http://localhost:${port}/agent.json`
   const keys = [await generateKey()]
-  const { redirectUri, jwksUri } = createIdentity({ clientId, name: options.name, keys, allowHttp: isLocal })
+  const { redirectUri, jwksUri } = createIdentity({ clientId, name: options.name, allowHttp: isLocal })
   await home.create({ version: 1, clientId, name: options.name, keys, local: isLocal })
   output.value({ clientId, jwksUri, redirectUri, name: options.name, home: home.folder, local: isLocal })
   output.line(`${output.bold(options.name)} is ready.`)
@@ -78,4 +78,49 @@ export async function serve(context: CommandContext, options: { readonly port?: 
     around.stop?.addEventListener('abort', () => resolve(), { once: true })
   })
   await server.close()
+}
+
+/** The options of `poppy identity`. */
+export interface IdentityOptions {
+  readonly compromised?: boolean
+}
+
+/** `poppy identity` and `poppy identity rotate`: the signing keys of this agent, and a new one in place of the old (4.1). */
+export async function identityKeys(
+  context: CommandContext,
+  action: string | undefined,
+  options: IdentityOptions,
+): Promise<void> {
+  const { output } = context
+  if (action !== undefined && action !== 'rotate') {
+    throw new AgentError('invalid_input', 'poppy identity shows the keys; poppy identity rotate makes a new one.')
+  }
+  const { agent } = await openAgent(context)
+  const compromised = options.compromised === true
+  const keys = action === 'rotate' ? await agent.identity.rotate({ compromised }) : await agent.identity.keys()
+  output.value({ clientId: agent.clientId, keys })
+  output.line(output.bold(agent.clientId))
+  output.line()
+  const at = (time: number) => new Date(time).toISOString().slice(0, 16).replace('T', ' ')
+  for (const row of table(
+    keys.map(({ kid, state, signsFrom, until }) => [
+      `  ${kid}`,
+      { next: 'signs next', signing: 'signs', retiring: 'has signed', kept: 'published' }[state],
+      [
+        state === 'next' && signsFrom !== null ? `from ${at(signsFrom)} UTC` : '',
+        until === null ? '' : `until ${at(until)} UTC`,
+      ]
+        .filter(Boolean)
+        .join(', '),
+    ]),
+  )) {
+    output.line(row)
+  }
+  if (action !== 'rotate') return
+  output.line()
+  output.line(
+    compromised
+      ? 'The new key signs now, and the others are gone. What they sign is refused as soon as a Company asks for the keys again.'
+      : 'Nothing stops meanwhile, and every sign-in stays. Keep the identity served until the old key has gone.',
+  )
 }
