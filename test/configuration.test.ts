@@ -209,6 +209,11 @@ const wrong: readonly (readonly [name: string, bend: Record<string, unknown>, sa
   ['agents as a list', { agents: ['https://agent.example/agent.json'] }, /agents: \{ allow/],
   ['a misspelt list of agents', { agents: { blocked: [] } }, /no `agents\.blocked`.*allow, block/],
   ['a register that is a list', { agents: { register: [] } }, /`agents\.register` is a function/],
+  [
+    'an address for logos',
+    { agents: { logos: 'https://proxy.example' } },
+    /`agents\.logos` is true, false, or a function/,
+  ],
   ['no new agent at all', { agents: { newPerHour: 0 } }, /`agents\.newPerHour` is a whole number.*null/],
   ['a host on a list of agents', { agents: { block: ['agent.example'] } }, /'https:\/\/agent\.example\/agent\.json'/],
   ['one agent for a list', { agents: { allow: 'https://agent.example/agent.json' } }, /is a list of client_id/],

@@ -40,6 +40,7 @@ export const signIn = [
       pkce: 'plain: company MUST require PKCE with S256 and verify the code verifier',
       'pkce-agent': 'plain: agent MUST send an S256 code challenge and then its verifier',
       'shows-agent': 'plain: company MUST show which Personal Agent asks, by its name and its host',
+      'shows-logo': 'plain: company MUST show the logo of the Personal Agent that asks, where it has one',
       'shows-scopes': 'plain: company MUST show the requested scopes and let the User approve all, some or none',
       'redirect-uri-exact':
         'company MUST refuse a redirect_uri that is not exactly one of the redirect_uris of the Personal Agent',
@@ -52,9 +53,6 @@ export const signIn = [
         'plain: company MUST check that the Session of a code exchange belongs to the same client_id',
       'code-once': 'plain: company MUST refuse a code that has expired or was used, with invalid_grant',
       'code-bound': 'plain: company MUST accept a code only with the client_id and redirect_uri that it was issued for',
-    },
-    later: {
-      'shows-logo': 'plain: company MUST show the logo of the Personal Agent that asks, where it has one',
     },
   }),
   ...section('4.6', {

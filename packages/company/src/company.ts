@@ -2,17 +2,19 @@ import { isLoopbackHost } from '@poppyseed/protocol'
 import { type Accounts, createAccounts } from './accounts/connections.ts'
 import { createAdmission } from './agents/admission.ts'
 import { createAgentDirectory } from './agents/directory.ts'
+import { createLogos, fetchByCompany, fetchGuarded, logoPeriod } from './agents/logo.ts'
 import { createNewcomers } from './agents/newcomers.ts'
 import { createRegistration } from './agents/registration.ts'
 import { defaultNewPerHour } from './agents/settings.ts'
 import { type BrowserReader, readBrowserPrincipal } from './browser/browser-principal.ts'
 import { type CheckedConfig, type CompanyConfig, checkConfig } from './config.ts'
+import { createAddressMarks } from './crypto/address-mark.ts'
 import { createKeyImporter } from './crypto/key-importer.ts'
 import { deriveKeyring } from './crypto/keyring.ts'
 import { createNonces } from './crypto/nonce.ts'
 import { systemRandom } from './crypto/random.ts'
 import { createSealer } from './crypto/seal.ts'
-import { createAddresses } from './discovery/addresses.ts'
+import { createAddresses, publicPath } from './discovery/addresses.ts'
 import { type Published, resourcesOf } from './discovery/documents.ts'
 import { createExtensionCheck } from './discovery/extensions.ts'
 import { createHosts } from './discovery/hosts.ts'
@@ -21,6 +23,7 @@ import { createLifecycle } from './lifecycle.ts'
 import { createRequestLimits } from './limits/request-limits.ts'
 import { consoleLog } from './log.ts'
 import { createDocumentFetcher } from './net/fetch-document.ts'
+import { createGuardedFetch } from './net/guarded-fetch.ts'
 import { createRequestHandler } from './request-handler.ts'
 import { createAuthenticator } from './sessions/authenticate.ts'
 import { type ApiNeed, createApiAuthenticator } from './sessions/own-api.ts'
@@ -159,12 +162,28 @@ export function createCompany(config: CompanyConfig): Company {
     newcomers,
   })
   const extensionCheck = createExtensionCheck(directory, checked.extensions)
+  const guardedFetch = fetcher && agents.logos !== false ? createGuardedFetch({ allowLoopback: development }) : null
+  const fetchPicture =
+    typeof agents.logos === 'function' ? fetchByCompany(agents.logos) : guardedFetch && fetchGuarded(guardedFetch)
+  const logos =
+    fetchPicture &&
+    createLogos({
+      fetchPicture,
+      path: publicPath(addresses.logo),
+      marks: createAddressMarks(deriveKeyring(checked.secrets, 'logo'), logoPeriod, now),
+      directory,
+      now,
+      log,
+    })
   const lifecycle = createLifecycle({
     store: async () => config.store ?? (await defaultStore()),
     company: addresses.issuer,
     now,
     log,
-    onClose: () => fetcher?.close(),
+    onClose() {
+      fetcher?.close()
+      guardedFetch?.close()
+    },
   })
   const tokens = createSessionTokens(createSealer(deriveKeyring(checked.secrets, 'session-token')))
   const nonces =
@@ -227,6 +246,7 @@ export function createCompany(config: CompanyConfig): Company {
         })
       : null,
     signIn: signInOf(config, checked),
+    logos,
     browser:
       checked.browser === null
         ? null

@@ -44,7 +44,7 @@ export interface CompanyConfig extends ReachConfig, ApisConfig, ExtensionsConfig
   readonly tools?: readonly Tool[]
   /** Lets the browser of a Personal Agent join its Session (5): off when left out. */
   readonly browser?: true | BrowserSettings
-  /** Which Personal Agents may come (4.1). */
+  /** Which Personal Agents may come (4.1), and whether their logos are shown (4.5). */
   readonly agents?: AgentSettings
   /** DPoP nonces (4.3): off when left out. `lifetime` in seconds, 300 when left out. */
   readonly nonces?: boolean | { readonly lifetime?: number }

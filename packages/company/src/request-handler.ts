@@ -1,6 +1,8 @@
 import { PoppyError, resourceMetadataUrl } from '@poppyseed/protocol'
 import { handleRevocation } from './accounts/routes.ts'
 import type { AgentDirectory } from './agents/directory.ts'
+import type { Logos } from './agents/logo.ts'
+import { logoRoute } from './agents/routes.ts'
 import { type BrowserEndpoint, browserRoute } from './browser/routes.ts'
 import type { Nonces } from './crypto/nonce.ts'
 import type { Sealer } from './crypto/seal.ts'
@@ -43,6 +45,7 @@ export interface HandlerParts {
   readonly now: () => number
   readonly mcp: McpEndpoint | null
   readonly signIn: Pick<SignInSettings, 'account' | 'signInPage' | 'switchAccountPage' | 'connectedAgentsPage'> | null
+  readonly logos: Logos | null
   readonly forms: Sealer
   /** Null where no browser may join (5). */
   readonly browser: BrowserEndpoint | null
@@ -72,7 +75,7 @@ export function createRequestHandler(parts: HandlerParts): RequestHandler {
     ...documentRoutes(parts, failed),
     ...oauthRoutes(parts, nonce),
     ...toolRoutes(parts, failed, nonce),
-    ...signInRoutes(parts),
+    ...signInRoutes(parts, failed),
     ...(parts.browser === null
       ? {}
       : { [parts.published.addresses.routeOf(parts.browser.endpoint)]: browserRoute(parts.browser, parts) }),
@@ -219,8 +222,8 @@ function toolRoutes(parts: HandlerParts, fail: Route['fail'], nonce: () => strin
 /** What people see is loaded with the first of them: an import of the library shouldn't wait for it. */
 const pages = () => import('./sign-in/routes.ts')
 
-function signInRoutes(parts: HandlerParts): Record<string, Route> {
-  const { published, signIn } = parts
+function signInRoutes(parts: HandlerParts, failed: Route['fail']): Record<string, Route> {
+  const { published, signIn, logos } = parts
   const { addresses } = published
   if (signIn === null) return {}
   const settings: SignInSettings = {
@@ -230,6 +233,7 @@ function signInRoutes(parts: HandlerParts): Record<string, Route> {
     organization: published.name,
     path: publicPath(addresses.authorize),
     directory: parts.directory,
+    logos,
     scope: parts.scope,
     forms: parts.forms,
     requestLimits: parts.requestLimits,
@@ -249,6 +253,7 @@ function signInRoutes(parts: HandlerParts): Record<string, Route> {
     verificationUri: addresses.device,
   })
   return {
+    ...(logos === null ? {} : { [`${addresses.routeOf(addresses.logo)}/*`]: logoRoute(logos, failed) }),
     ...(device === undefined
       ? {}
       : {

@@ -2,6 +2,7 @@ import { PoppyError } from '@poppyseed/protocol'
 import type { Logger } from '../store/database.ts'
 import { createRecent } from './recent.ts'
 import { siteOf } from './site.ts'
+import { within } from './within.ts'
 
 /** 4.1: registration ahead of time, as the company's own code decides it: asked about each new Personal Agent, once. */
 
@@ -92,7 +93,7 @@ export function createRegistration(options: {
     takePlace(siteOf(agent.host))
     let isRegistered: unknown
     try {
-      isRegistered = await answerWithin(limits.timeout, (signal) => register(agent, { signal }))
+      isRegistered = await within<unknown>(limits.timeout, (signal) => register(agent, { signal }))
       if (typeof isRegistered !== 'boolean') throw new TypeError('`agents.register` has to answer true or false.')
     } catch (error) {
       // Fails closed, and nothing is remembered: the next request asks again.
@@ -131,20 +132,5 @@ export function createRegistration(options: {
         })
       }
     },
-  }
-}
-
-async function answerWithin(timeout: number, ask: (signal: AbortSignal) => unknown): Promise<unknown> {
-  const stop = new AbortController()
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => {
-    const error = new DOMException('`agents.register` took too long.', 'TimeoutError')
-    stop.abort(error)
-    reject(error)
-  }, timeout)
-  try {
-    return await Promise.race([late, (async () => await ask(stop.signal))()])
-  } finally {
-    clearTimeout(timer)
   }
 }

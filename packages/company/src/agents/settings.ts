@@ -2,9 +2,10 @@ import { isClientId } from '@poppyseed/protocol'
 import { isPlain, refuseUnknown } from '../config-shapes.ts'
 import { wrong } from '../configuration-error.ts'
 import type { AgentList } from './admission.ts'
+import type { FetchLogo } from './logo.ts'
 import type { RegisterAgent } from './registration.ts'
 
-/** Which Personal Agents may come (4.1). */
+/** Which Personal Agents may come (4.1), and whether their logos are shown (4.5). */
 export interface AgentSettings {
   /** Only these, by exact `client_id`. Asked on each request. Everybody when left out. */
   readonly allow?: AgentList
@@ -17,6 +18,11 @@ export interface AgentSettings {
   readonly register?: RegisterAgent
   /** How many new agents an hour may bring, 100 when left out; a fifth of them from one site. null: no limit. */
   readonly newPerHour?: number | null
+  /**
+   * Whether the consent page shows the agent's logo: true when left out. A function fetches logos in place of the guarded
+   * fetcher; with a `fetchDocument` of your own and no function here, none is shown.
+   */
+  readonly logos?: boolean | FetchLogo
 }
 
 /** New agents in an hour where the company sets nothing. */
@@ -32,9 +38,9 @@ export function checkAgents({
 }): void {
   if (agents === undefined) return
   if (!isPlain(agents)) throw wrong('Write agents: { allow: […], block: […] }, with the client_id of each agent.')
-  refuseUnknown('agents', agents, ['allow', 'block', 'register', 'newPerHour'])
+  refuseUnknown('agents', agents, ['allow', 'block', 'register', 'newPerHour', 'logos'])
   for (const name of ['allow', 'block'] as const) checkList(name, agents[name], development)
-  const { register, newPerHour }: { readonly [K in keyof AgentSettings]: unknown } = agents
+  const { register, newPerHour, logos }: { readonly [K in keyof AgentSettings]: unknown } = agents
   if (register !== undefined && typeof register !== 'function')
     throw wrong(
       '`agents.register` is a function that says whether a new agent is registered: async (agent) => registry.has(agent.clientId).',
@@ -45,6 +51,8 @@ export function checkAgents({
     (typeof newPerHour !== 'number' || !Number.isInteger(newPerHour) || newPerHour < 1 || newPerHour > 1_000_000)
   )
     throw wrong('`agents.newPerHour` is a whole number of new agents, such as 100, or null for no limit.')
+  if (logos !== undefined && typeof logos !== 'boolean' && typeof logos !== 'function')
+    throw wrong('`agents.logos` is true, false, or a function that fetches one: async (url, { signal }) => its bytes.')
 }
 
 function checkList(name: 'allow' | 'block', list: unknown, development: boolean): void {

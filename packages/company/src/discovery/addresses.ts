@@ -13,6 +13,7 @@ const paths = {
   mcp: '/poppy/mcp',
   openapi: '/poppy/openapi.json',
   tools: '/poppy/tools',
+  logo: '/poppy/agents/logo',
   browserSession: '/poppy/browser-session',
   deviceAuthorization: '/poppy/device-authorization',
   device: '/poppy/device',
@@ -43,6 +44,8 @@ export interface Addresses {
   readonly openapi: string
   /** Before `/{name}`. */
   readonly tools: string
+  /** Before an agent's own part: pictures for the consent page (4.5). */
+  readonly logo: string
   /** Where a Personal Agent's browser joins its Session (5). */
   readonly browserSession: string
   /** Where an agent asks for a pair of codes (4.6). */
@@ -84,6 +87,7 @@ export function createAddresses(settings: AddressSettings): Addresses {
     mcp,
     openapi: urlOf(paths.openapi),
     tools: urlOf(paths.tools),
+    logo: urlOf(paths.logo),
     browserSession: urlOf(paths.browserSession),
     deviceAuthorization: urlOf(paths.deviceAuthorization),
     device: urlOf(paths.device),

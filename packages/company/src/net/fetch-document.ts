@@ -1,9 +1,6 @@
-import { isLoopbackHost, parseStrictJson } from '@poppyseed/protocol'
-import type { Dispatcher } from 'undici'
-import { isPublicAddress } from './addresses.ts'
-import { guardedConnector } from './connector.ts'
+import { parseStrictJson } from '@poppyseed/protocol'
 import { FetchRefused } from './fetch-refused.ts'
-import { createDnsLookup, type Lookup } from './resolve.ts'
+import { createGuardedFetch, type GuardedFetchOptions } from './guarded-fetch.ts'
 
 /** Fetches JSON documents from strangers: the Personal Agent's metadata and key set (4.1). */
 
@@ -20,17 +17,7 @@ export interface FetchedDocument {
 export type FetchDocument = (url: string) => Promise<FetchedDocument>
 
 /** What may be set about fetching. The defaults are right for production. */
-export interface DocumentFetcherOptions {
-  /** Development only: loopback hosts may be fetched, over `http:` too. */
-  readonly allowLoopback?: boolean
-  /** Certificate authorities (PEM) to trust instead of Node's own. */
-  readonly ca?: string | readonly string[]
-  /** Resolves a host name; DNS queries when left out. */
-  readonly lookup?: Lookup
-  /** Whether an address may be dialled; {@link isPublicAddress} when left out. */
-  readonly isAllowedAddress?: (address: string) => boolean
-  /** Milliseconds for everything, from the name to the last byte; 5,000 when left out. */
-  readonly timeout?: number
+export interface DocumentFetcherOptions extends GuardedFetchOptions {
   /** Bytes of the body; 65,536 when left out. */
   readonly maxBytes?: number
 }
@@ -41,99 +28,25 @@ export type DocumentFetcher = FetchDocument & {
   readonly close: () => void
 }
 
-/**
- * Makes a fetcher that can't be sent anywhere but to the public HTTPS host it was asked for: no redirect is followed,
- * the address is checked when it is dialled, and time and size are bounded.
- */
+/** Makes a guarded fetcher of JSON documents. */
 export function createDocumentFetcher(options: DocumentFetcherOptions = {}): DocumentFetcher {
-  const { allowLoopback = false, timeout = 5000, maxBytes = 65_536 } = options
-  const running = new Set<AbortController>()
-  let isClosed = false
-
-  async function fetchDocument(address: string): Promise<FetchedDocument> {
-    if (isClosed) throw new FetchRefused('closed')
-    const url = readUrl(address, allowLoopback)
-    // Loaded with the first document: it is the heaviest part of the library, and its loading is nobody's slowness.
-    const { buildConnector, Client } = await import('undici')
-    // Closed while it was loading: `close` found nothing to break off.
-    if (isClosed) throw new FetchRefused('closed')
-    const ending = new AbortController()
-    const { signal } = ending
-    // One clock for everything: a host that sends a byte now and then never looks idle.
-    const timer = setTimeout(() => ending.abort(new FetchRefused('timeout')), timeout)
-    running.add(ending)
-    const connect = guardedConnector({
-      buildConnector,
-      allowLoopback,
-      ca: options.ca,
-      lookup: options.lookup ?? createDnsLookup(),
-      isAllowedAddress: options.isAllowedAddress ?? isPublicAddress,
-      timeout,
-      signal,
+  const { maxBytes = 65_536 } = options
+  const guardedFetch = createGuardedFetch(options)
+  const fetchDocument: FetchDocument = async (url) => {
+    const { body, headers } = await guardedFetch(url, {
+      accept: 'application/json',
+      maxBytes,
+      checkHeaders: requireJson,
     })
-    // One client for one request: no pool of strangers' connections, and whatever is open ends with it.
-    const client = new Client(url.origin, { connect, pipelining: 0, maxHeaderSize: 16_384, allowH2: false })
-    try {
-      const response = await client.request({
-        method: 'GET',
-        path: url.pathname + url.search,
-        headers: { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'poppyseed' },
-        signal,
-      })
-      const headers = readHeaders(response)
-      return { document: parse(await readBody(response, headers, maxBytes)), headers }
-    } catch (error) {
-      if (signal.aborted) throw signal.reason
-      throw error instanceof FetchRefused ? error : new FetchRefused('unreachable')
-    } finally {
-      clearTimeout(timer)
-      running.delete(ending)
-      // Also ends a body that is still coming.
-      await client.destroy()
-    }
+    return { document: parse(body), headers }
   }
-
-  function close(): void {
-    isClosed = true
-    for (const ending of running) ending.abort(new FetchRefused('closed'))
-  }
-  return Object.assign(fetchDocument, { close })
+  return Object.assign(fetchDocument, { close: guardedFetch.close })
 }
 
-function readUrl(address: string, allowLoopback: boolean): URL {
-  const url = URL.parse(address)
-  if (url === null || url.username !== '' || url.password !== '' || url.hash !== '') throw new FetchRefused('bad_url')
-  if (url.protocol === 'https:') return url
-  if (url.protocol === 'http:' && allowLoopback && isLoopbackHost(url.hostname)) return url
-  throw new FetchRefused('not_https')
-}
-
-/** Checks all that can be known before the body. */
-function readHeaders(response: Dispatcher.ResponseData): Headers {
-  // A redirect is one more status that isn't 200 (4.1: client_id equals the URL fetched).
-  if (response.statusCode !== 200) throw new FetchRefused('bad_status')
-  const headers = new Headers()
-  for (const [name, value] of Object.entries(response.headers)) {
-    for (const one of Array.isArray(value) ? value : [value ?? '']) headers.append(name, one)
-  }
+function requireJson(headers: Headers): void {
   if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(headers.get('content-type') ?? '')) {
     throw new FetchRefused('not_json')
   }
-  // Nothing here unpacks: a few packed kilobytes can be gigabytes.
-  if (!/^(?:identity)?$/i.test(headers.get('content-encoding') ?? '')) throw new FetchRefused('bad_encoding')
-  return headers
-}
-
-async function readBody(response: Dispatcher.ResponseData, headers: Headers, maxBytes: number): Promise<Uint8Array> {
-  if (Number(headers.get('content-length') ?? 0) > maxBytes) throw new FetchRefused('too_large')
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
-    size += chunk.byteLength
-    if (size > maxBytes) throw new FetchRefused('too_large')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
 }
 
 /** Far more than an agent's metadata or key set has, and few enough for a schema to judge at once. */

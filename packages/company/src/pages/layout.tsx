@@ -13,6 +13,8 @@ export interface PageOptions {
   readonly status?: number
   /** Origins to which a form on this page may end up, beside its own (a redirect after POST counts, CSP form-action). */
   readonly formTargets?: readonly string[]
+  /** Whether pictures of our own origin are on it. */
+  readonly hasPictures?: boolean
 }
 
 /** Renders a page with the headers that keep it what it is. */
@@ -37,7 +39,7 @@ export function page(options: PageOptions, content: Child): Response {
     headers: {
       'content-type': 'text/html; charset=utf-8',
       'cache-control': 'no-store',
-      'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; form-action ${formAction}; frame-ancestors 'none'; base-uri 'none'`,
+      'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}';${options.hasPictures ? " img-src 'self';" : ''} form-action ${formAction}; frame-ancestors 'none'; base-uri 'none'`,
       'x-frame-options': 'DENY',
       'x-content-type-options': 'nosniff',
       // same-origin rather than no-referrer: the latter makes browsers send `Origin: null` with our own forms

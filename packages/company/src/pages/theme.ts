@@ -18,6 +18,9 @@ a{color:inherit;text-underline-offset:3px}
 .quiet{color:var(--quiet);font-size:var(--t1);line-height:1.5}
 .company{color:var(--quiet);font-size:var(--t1);margin-bottom:var(--s3)}
 .host{font-size:var(--t2);color:var(--quiet);margin-top:var(--s1);overflow-wrap:anywhere}
+.asker{display:flex;gap:var(--s3);align-items:flex-start;justify-content:space-between}
+.asker>div{min-width:0}
+.logo{flex:none;width:48px;height:48px;object-fit:contain;border-radius:10px;color:transparent}
 .account{display:flex;flex-wrap:wrap;gap:0 var(--s3);align-items:baseline;justify-content:space-between;border-top:1px solid var(--line);margin-top:var(--s4);padding-top:var(--s3)}
 .account span{overflow-wrap:anywhere}
 fieldset{border:0;margin:var(--s4) 0 0;padding:0;min-width:0}

@@ -8,6 +8,8 @@ export interface Consent {
   readonly agentName: string
   /** The host of `client_id`: the part of the agent's identity that was checked. */
   readonly agentHost: string
+  /** Where its logo is on our own origin; null where it has none. */
+  readonly logoPath: string | null
   readonly accountName: string
   /** Where another account is chosen. */
   readonly switchAccountUrl: string
@@ -36,14 +38,23 @@ export function consentPage(consent: Consent): Response {
       title: `Let ${consent.agentName} in – ${consent.organization}`,
       status: consent.problem === undefined ? 200 : 400,
       formTargets: consent.redirectOrigin === undefined ? [] : [consent.redirectOrigin],
+      hasPictures: consent.logoPath !== null,
     },
     <form method="post" action={consent.action}>
       <input type="hidden" name="request" value={consent.form} />
       <p class="company">{consent.organization}</p>
-      <h1>{consent.agentName} asks for access to your account</h1>
-      <p class="host">
-        from <strong>{consent.agentHost}</strong>
-      </p>
+      <div class="asker">
+        <div>
+          <h1>{consent.agentName} asks for access to your account</h1>
+          <p class="host">
+            from <strong>{consent.agentHost}</strong>
+          </p>
+        </div>
+        {consent.logoPath === null ? null : (
+          // Its room is kept while it comes, and stays empty when it doesn't. The name beside it says who it is.
+          <img class="logo" src={consent.logoPath} width="48" height="48" alt="" decoding="async" />
+        )}
+      </div>
       {consent.device === undefined ? null : (
         <p class="device">
           It asked {consent.device.asked}, with the code <strong class="usercode">{consent.device.userCode}</strong>

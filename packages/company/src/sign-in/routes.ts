@@ -1,7 +1,8 @@
-import { formatScope, isScope } from '@poppyseed/protocol'
+import { type ClientMetadata, formatScope, isScope } from '@poppyseed/protocol'
 import { z } from 'zod'
 import { endForms } from '../accounts/person-store.ts'
 import type { AgentDirectory } from '../agents/directory.ts'
+import type { Logos } from '../agents/logo.ts'
 import { cleanAgentName } from '../agents/name.ts'
 import { sha256 } from '../crypto/hash.ts'
 import { base64urlOf } from '../crypto/random.ts'
@@ -25,6 +26,8 @@ export interface SignInSettings {
   readonly organization: string
   readonly path: string
   readonly directory: AgentDirectory
+  /** Where logos are on our own origin; null where none are shown. */
+  readonly logos: Pick<Logos, 'pathOf'> | null
   readonly scope: () => Promise<Scope>
   readonly forms: Sealer
   readonly requestLimits: RequestLimits
@@ -84,12 +87,12 @@ export async function showAuthorization(request: Request, settings: SignInSettin
   if (account === null) {
     return toSignIn(settings, returnTo)
   }
-  return showConsent(read.request, read.agent.metadata.name, account, settings, returnTo)
+  return showConsent(read.request, read.agent.metadata, account, settings, returnTo)
 }
 
 async function showConsent(
   request: AuthorizationRequest,
-  agentName: string | undefined,
+  agent: ClientMetadata,
   account: Account,
   settings: SignInSettings,
   returnTo: string,
@@ -106,8 +109,9 @@ async function showConsent(
   } satisfies z.infer<typeof formSchema>)
   return consentPage({
     organization: settings.organization,
-    agentName: cleanAgentName(agentName, host),
+    agentName: cleanAgentName(agent.name, host),
     agentHost: host,
+    logoPath: settings.logos?.pathOf(agent) ?? null,
     accountName: account.name,
     switchAccountUrl: new URL(settings.switchAccountPage(returnTo), settings.origin).href,
     rights: request.scopes.map((scope) => ({
@@ -187,7 +191,7 @@ export async function decideAuthorization(request: Request, settings: SignInSett
       ...(asked.state === undefined ? {} : { state: asked.state }),
     })
     const { metadata } = await settings.directory.find(asked.clientId)
-    return showConsent(asked, metadata.name, account, settings, `${settings.path}?${query}`, {
+    return showConsent(asked, metadata, account, settings, `${settings.path}?${query}`, {
       chosen,
       problem: 'Choose at least one right to approve, or decline.',
     })

@@ -142,6 +142,7 @@ async function showRequest(
     organization: settings.organization,
     agentName: cleanAgentName(agent.metadata.name, host),
     agentHost: host,
+    logoPath: settings.logos?.pathOf(agent.metadata) ?? null,
     accountName: account.name,
     switchAccountUrl: new URL(
       settings.switchAccountPage(`${settings.path}?user_code=${showUserCode(code)}`),
