@@ -15,6 +15,8 @@ export type HotelCompanyOptions = {
   /** The file in which the library keeps Sessions and sign-ins. */
   readonly file: string
   readonly account: (request: Request) => Promise<Account | null>
+  /** From which IP address a request comes. */
+  readonly address: (request: Request) => string
   readonly log: Logger
   readonly now: () => number
   /** How the documents of agents are fetched; left out, the library's guarded way. */
@@ -45,6 +47,7 @@ export function createHotelCompany(options: HotelCompanyOptions): Company {
     signIn: { direct: ['poppy:read', 'poppy:write', 'loyalty'] },
     tools: hotelTools(database, now),
     development: protocol === 'http:',
+    address: options.address,
     log: options.log,
     now,
     ...(options.fetchDocument ? { fetchDocument: options.fetchDocument } : {}),

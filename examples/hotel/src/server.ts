@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import { join } from 'node:path'
 import { createAdaptorServer } from '@hono/node-server'
 import type { Company, CompanyConfig } from 'poppyseed'
@@ -47,8 +47,14 @@ export async function startHotel(options: HotelOptions): Promise<Hotel> {
   // The port is taken before the database is touched; nobody is answered before both are there.
   let answer: Fetch = async () =>
     new Response('The hotel is opening.', { status: 503, headers: { 'retry-after': '1' } })
+  // A Web Request doesn't tell who sent it. Behind a proxy this is the proxy: see "Limits" in docs/your-site.md.
+  const callers = new WeakMap<Request, string>()
   const server = createAdaptorServer({
-    fetch: (request) => answer(request),
+    fetch: (request, { incoming }) => {
+      const { remoteAddress } = (incoming as IncomingMessage).socket
+      if (remoteAddress !== undefined) callers.set(request, remoteAddress)
+      return answer(request)
+    },
     overrideGlobalObjects: false,
   }) as Server
   server.listen(options.port, '127.0.0.1')
@@ -77,6 +83,7 @@ export async function startHotel(options: HotelOptions): Promise<Hotel> {
         const guest = await site.guest(request)
         return guest && { id: guest.id, name: guest.email }
       },
+      address: (request) => callers.get(request) ?? '',
       log: lineLog(options.log),
       now,
       ...(options.fetchDocument ? { fetchDocument: options.fetchDocument } : {}),
