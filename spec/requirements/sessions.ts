@@ -137,11 +137,9 @@ export const sessions = [
       'newest-token-agent': 'agent MUST use the new Session Token from the moment it has one for a Session',
       'no-token-in-url': 'company MUST NOT accept a token from a URL',
       'no-token-in-url-agent': 'agent MUST NOT send a token in a URL',
+      'rate-limit': 'plain: company MUST answer 429 with Retry-After when it limits a Personal Agent',
       'retry-after-agent':
         'agent MUST wait at least as long as Retry-After says before it sends a request again after 429',
-    },
-    later: {
-      'rate-limit': 'plain: company MUST answer 429 with Retry-After when it limits a Personal Agent',
     },
   }),
 ]
