@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { stopOnSignals } from 'poppyseed/node'
 import { startVisitingAgent } from './agent-server.ts'
 import { startHotel } from './server.ts'
 import { playVisit } from './visit.ts'
@@ -33,15 +34,16 @@ async function visit(address: string): Promise<void> {
 try {
   const hotel = await startHotel({ port, directory, origin: process.env.ORIGIN, log })
   // Before anything is said: whoever reads it may press Ctrl+C at once.
-  const close = (): void => {
-    if (isClosing) return
-    isClosing = true
-    hotel.close().catch((error: unknown) => {
-      log(`The hotel did not close cleanly: ${error instanceof Error ? error.message : 'unknown reason'}`)
-      process.exitCode = 1
-    })
-  }
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, close)
+  const close = stopOnSignals(
+    () => {
+      isClosing = true
+      return hotel.close()
+    },
+    {
+      failed: (error) =>
+        log(`The hotel did not close cleanly: ${error instanceof Error ? error.message : 'unknown reason'}`),
+    },
+  )
   // npm passes a signal on to its shell alone, which ends and leaves us behind with the port taken.
   const parent = process.ppid
   if (process.env.npm_lifecycle_event !== undefined) {

@@ -3,6 +3,7 @@ import type { IncomingMessage, Server } from 'node:http'
 import { join } from 'node:path'
 import { createAdaptorServer } from '@hono/node-server'
 import type { Company, CompanyConfig } from 'poppyseed'
+import { stopServer } from 'poppyseed/node'
 import { connectedAgentsOf, createHotelCompany } from './company.ts'
 import { openDatabase } from './database.ts'
 import { lineLog } from './log.ts'
@@ -35,8 +36,8 @@ export type Hotel = {
 
 type Fetch = (request: Request) => Promise<Response>
 
-/** How long a request may go on after `close`, in milliseconds. */
-const GRACE = 3000
+/** How long a request may go on after `close`, in milliseconds: less than what most supervisors wait before they kill. */
+const GRACE = 8000
 
 /**
  * Starts the hotel on this machine. It listens on the loopback address alone: put a proxy before it to open it wider.
@@ -94,13 +95,13 @@ export async function startHotel(options: HotelOptions): Promise<Hotel> {
       origin,
       port: portOf(server),
       close: async () => {
-        await stop(server)
-        await company.close()
+        await stopServer(server, company, { deadline: GRACE })
         database.close()
       },
     }
   } catch (error) {
-    await stop(server)
+    server.close()
+    server.closeAllConnections()
     throw error
   }
 }
@@ -109,12 +110,4 @@ function portOf(server: Server): number {
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('The hotel listens on no port.')
   return address.port
-}
-
-async function stop(server: Server): Promise<void> {
-  const closed = once(server, 'close')
-  server.close()
-  const timer = setTimeout(() => server.closeAllConnections(), GRACE)
-  await closed
-  clearTimeout(timer)
 }

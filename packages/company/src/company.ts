@@ -19,7 +19,7 @@ import { type Published, resourcesOf } from './discovery/documents.ts'
 import { createExtensionCheck } from './discovery/extensions.ts'
 import { createHosts } from './discovery/hosts.ts'
 import { createFaults } from './faults/faults.ts'
-import { createLifecycle } from './lifecycle.ts'
+import { type CloseOptions, createLifecycle, type Worked } from './lifecycle.ts'
 import { createRequestLimits } from './limits/request-limits.ts'
 import { consoleLog } from './log.ts'
 import { createDocumentFetcher } from './net/fetch-document.ts'
@@ -81,8 +81,16 @@ export interface Company {
   readonly accounts: Accounts
   /** Opens and migrates the store. The first request does it too; calling it first shows a wrong store at once. */
   readonly start: () => Promise<void>
-  /** Stops taking requests, finishes those that run, and closes the store. */
-  readonly close: () => Promise<void>
+  /**
+   * Stops taking requests, finishes those that run, and closes the store. What comes meanwhile gets 503 with Retry-After.
+   * Requests that still run at the deadline are given up, and told so.
+   */
+  readonly close: (options?: CloseOptions) => Promise<void>
+  /**
+   * For hosts where nothing lives between requests: does a bounded piece of what otherwise happens in the background,
+   * which is to delete what is over. Call it from a scheduled job, until `isDone`.
+   */
+  readonly work: () => Promise<Worked>
   /** Names the store and its schema version. */
   readonly health: () => Promise<{ readonly ok: boolean; readonly store: string; readonly schema: number | null }>
 }
@@ -102,6 +110,7 @@ export function createCompany(config: CompanyConfig): Company {
   const now = config.now ?? Date.now
   const random = config.random ?? systemRandom
   const telemetry = createTelemetry({ log, origin })
+  const givenUp = new AbortController()
   const registry = createToolRegistry(config.tools ?? [], {
     extensions: Object.keys(checked.extensions),
     requireExtension: (principal, extension) => extensionCheck.require(principal, extension),
@@ -111,6 +120,7 @@ export function createCompany(config: CompanyConfig): Company {
     now,
     random,
     watch: telemetry.part,
+    givenUp: givenUp.signal,
   })
   const development = config.development === true && isLoopbackHost(new URL(origin).hostname)
   if (development) {
@@ -180,6 +190,7 @@ export function createCompany(config: CompanyConfig): Company {
     company: addresses.issuer,
     now,
     log,
+    onDeadline: () => givenUp.abort(),
     onClose() {
       fetcher?.close()
       guardedFetch?.close()
@@ -290,7 +301,8 @@ export function createCompany(config: CompanyConfig): Company {
       browsers === null ? null : lifecycle.run(() => readBrowserPrincipal(request, browsers)),
     accounts: createAccounts({ scope: lifecycle.scope, now, texts: checked.scopes }),
     start: lifecycle.start,
-    close: lifecycle.close,
+    close: async (options) => lifecycle.close(options),
+    work: lifecycle.work,
     async health() {
       const store = config.store?.name ?? 'sqlite'
       try {

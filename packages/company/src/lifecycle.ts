@@ -13,12 +13,37 @@ export interface Lifecycle {
   readonly run: <T>(work: () => Promise<T>) => Promise<T>
   /** Has the end wait for something that a request left running, such as an answer that is still being sent. */
   readonly track: <T>(work: Promise<T>) => Promise<T>
-  readonly close: () => Promise<void>
+  /** Does a bounded piece of what is otherwise done now and then. */
+  readonly work: () => Promise<Worked>
+  readonly close: (options?: CloseOptions) => Promise<void>
 }
 
-/** Milliseconds between two bites of clean-up, and rows in a bite. */
+/** How a Company closes. */
+export interface CloseOptions {
+  /**
+   * Milliseconds that requests may still run; 20,000 when left out. Then tools are told to stop, and whoever waits for
+   * one gets 503 with Retry-After.
+   */
+  readonly deadline?: number
+}
+
+/** What {@link Lifecycle.work} did. */
+export interface Worked {
+  /** Rows that were over and are gone. */
+  readonly cleanedUp: number
+  /** Whether there was nothing left to do. False: call again. */
+  readonly isDone: boolean
+}
+
+/** Milliseconds between two passes of clean-up, and rows in a bite. */
 const cleanUpInterval = 60_000
 const cleanUpBite = 500
+/** Bites of each kind of row in one call of `work`: a second or two on a slow disk. */
+const workBites = 20
+
+const defaultDeadline = 20_000
+/** Milliseconds that are left to requests that were given up, to say so to their callers. */
+const lastWords = 1000
 
 /** Opens the store when it is first needed, tidies it now and then, and closes it when nothing runs any more. */
 export function createLifecycle(options: {
@@ -26,12 +51,16 @@ export function createLifecycle(options: {
   readonly company: string
   readonly now: () => number
   readonly log: Logger
+  /** Requests that still run are to be given up. */
+  readonly onDeadline: () => void
   readonly onClose: () => void
 }): Lifecycle {
   let opening: Promise<Scope> | null = null
   let closing: Promise<void> | null = null
   let timer: NodeJS.Timeout | undefined
   const running = new Set<Promise<unknown>>()
+  let tidying: Promise<unknown> | null = null
+  const ending = new AbortController()
 
   function scope(): Promise<Scope> {
     if (!opening) {
@@ -55,12 +84,28 @@ export function createLifecycle(options: {
   }
 
   function tidy(opened: Scope): void {
-    const work = cleanUp(opened, { now: options.now(), limit: cleanUpBite }).then(
-      (rows) => options.log.debug({ rows }, 'cleaned up'),
-      (error: unknown) =>
-        options.log.error({ error: error instanceof Error ? error.message : typeof error }, 'clean-up failed'),
-    )
-    void track(work)
+    // A pass that takes longer than the time between two is not joined by another.
+    if (tidying) return
+    const pass = cleanUp(opened, {
+      now: options.now(),
+      limit: cleanUpBite,
+      log: options.log,
+      signal: ending.signal,
+    }).then(({ rows, isDone }) => options.log.debug({ rows, isDone }, 'cleaned up'))
+    tidying = track(pass).finally(() => {
+      tidying = null
+    })
+  }
+
+  async function work(): Promise<Worked> {
+    const { rows, isDone } = await cleanUp(await scope(), {
+      now: options.now(),
+      limit: cleanUpBite,
+      mostBites: workBites,
+      log: options.log,
+      signal: ending.signal,
+    })
+    return { cleanedUp: rows, isDone }
   }
 
   function track<T>(work: Promise<T>): Promise<T> {
@@ -70,12 +115,40 @@ export function createLifecycle(options: {
     return work
   }
 
-  async function close(): Promise<void> {
+  async function close({ deadline = defaultDeadline }: CloseOptions): Promise<void> {
     clearInterval(timer)
-    while (running.size > 0) await Promise.allSettled(running)
-    const opened: { readonly db: Database } | null = await (opening ?? null)
+    ending.abort()
+    if (!(await isIdleWithin(deadline))) {
+      options.log.warn({ running: running.size, deadline }, 'requests still ran at the deadline and are given up')
+      options.onDeadline()
+      if (!(await isIdleWithin(lastWords)))
+        options.log.error({ running: running.size }, 'requests did not end; the store is closed without them')
+    }
+    // A store that couldn't be opened has nothing to close.
+    const opened: { readonly db: Database } | null = await (opening ?? Promise.resolve(null)).catch(() => null)
     await opened?.db.close()
     options.onClose()
+  }
+
+  /** Whether everything that ran has ended by then. */
+  async function isIdleWithin(milliseconds: number): Promise<boolean> {
+    const { promise: late, resolve } = Promise.withResolvers<false>()
+    const alarm = setTimeout(() => resolve(false), milliseconds)
+    const idle = async () => {
+      while (running.size > 0) await Promise.allSettled(running)
+      return true as const
+    }
+    const isIdle = await Promise.race([idle(), late])
+    clearTimeout(alarm)
+    return isIdle
+  }
+
+  /** Refuses what comes while closing, and has the end wait for what runs. */
+  function run<T>(task: () => Promise<T>): Promise<T> {
+    if (!closing) return track(task())
+    return Promise.reject(
+      new PoppyError('temporarily_unavailable', { description: 'Closing down. Try again.', retryAfter: 1 }),
+    )
   }
 
   return {
@@ -85,16 +158,13 @@ export function createLifecycle(options: {
     },
     scope,
     track,
-    run(work) {
-      if (closing) {
-        return Promise.reject(
-          new PoppyError('temporarily_unavailable', { description: 'Closing down. Try again.', retryAfter: 1 }),
-        )
-      }
-      return track(work())
-    },
-    close() {
-      closing ??= close()
+    run,
+    work: () => run(work),
+    close(how = {}) {
+      const { deadline } = how
+      if (deadline !== undefined && !(Number.isFinite(deadline) && deadline >= 0))
+        throw new TypeError('`deadline` is in milliseconds, such as close({ deadline: 20_000 }).')
+      closing ??= close(how)
       return closing
     },
   }

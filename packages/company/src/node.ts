@@ -9,4 +9,5 @@ export {
 export { FetchRefused } from './net/fetch-refused.ts'
 export { createDnsLookup, type Lookup } from './net/resolve.ts'
 export { type Mountable, type NodeHandler, toNodeHandler } from './node/handler.ts'
+export { type Closable, type SignalOptions, type StopOptions, stopOnSignals, stopServer } from './node/stop.ts'
 export { nodeRequestOf, sendResponse, toWebRequest } from './node/web-request.ts'

@@ -1,6 +1,8 @@
+import { setImmediate } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import { agentRow, codeRow, days, grantRow, minutes, now, sessionRow } from '../../../../test/setup/rows.ts'
-import { stores } from '../../../../test/setup/stores.ts'
+import { silent, stores } from '../../../../test/setup/stores.ts'
 import { insertGrant } from '../accounts/store.ts'
 import { claimIds, claimProof, insertSession, readSession, signInSession } from '../sessions/store.ts'
 import { insertCode, spendCode } from '../sign-in/store.ts'
@@ -17,7 +19,8 @@ describe.each(stores)('Cleaning up in $name', ({ missing, fresh }) => {
     const db = await open({ onQuery: (sql) => seen.push(sql) })
     return { scope: { db, company }, seen }
   }
-  const clean = (scope: Scope, at: number, limit = 100) => cleanUp(scope, { now: at, limit })
+  const clean = async (scope: Scope, at: number, limit = 100) =>
+    (await cleanUp(scope, { now: at, limit, log: silent })).rows
 
   test('a mark stays for as long as its proof could pass, and five minutes for clocks that differ [K01]', async () => {
     const { scope } = await start()
@@ -102,5 +105,76 @@ describe.each(stores)('Cleaning up in $name', ({ missing, fresh }) => {
     expect(await clean(scope, now + days(2), 10)).toBe(25)
     expect(seen.filter((sql) => sql.includes('poppy_proofs'))).toHaveLength(3)
     expect(await clean(scope, now + days(2), 10)).toBe(0)
+  })
+
+  /** Marks and Sessions that are over, made in the database itself: one by one they would take longer than the test. */
+  async function backlog({ db }: Scope, count: number): Promise<void> {
+    const numbers =
+      db.name === 'sqlite'
+        ? `with recursive n (i) as (select 1 union all select i + 1 from n where i < ${count})`
+        : `with n (i) as (select * from generate_series(1, ${count}))`
+    await sql`${sql.raw(numbers)} insert into poppy_proofs (company, mark, expires_at)
+      select ${company}, 'mark ' || i, ${now} from n`.execute(db.query)
+    await sql`${sql.raw(numbers)} insert into poppy_sessions (company, id, client_id, user_id, epoch, created_at, last_used_at,
+      expires_at) select ${company}, 'session ' || i, 'c', 'u', 0, ${now}, ${now}, ${now} from n`.execute(db.query)
+  }
+
+  test('a pass is bounded, rests between bites, and the next one goes on', async () => {
+    const { scope } = await start()
+    await backlog(scope, 25)
+    const rests: number[] = []
+    const rest = async (milliseconds: number) => void rests.push(milliseconds)
+    const pass = () => cleanUp(scope, { now: now + days(2), limit: 10, mostBites: 2, log: silent, rest })
+    expect(await pass()).toEqual({ rows: 40, isDone: false })
+    expect(rests).toHaveLength(4)
+    expect(await pass()).toEqual({ rows: 10, isDone: true })
+    expect(await pass()).toEqual({ rows: 0, isDone: true })
+  })
+
+  test('a pass that is told to end does so after the bite that runs', async () => {
+    const { scope } = await start()
+    await backlog(scope, 25)
+    const stop = new AbortController()
+    const rest = async () => stop.abort()
+    const pass = { now: now + days(2), limit: 10, log: silent, rest, signal: stop.signal }
+    expect(await cleanUp(scope, pass)).toEqual({ rows: 10, isDone: false })
+  })
+
+  test('a kind that fails is told, and the others go on', async () => {
+    const { scope } = await start()
+    await backlog(scope, 5)
+    await scope.db.query.schema.dropTable('poppy_codes').execute()
+    const log: object[] = []
+    const error = (fields: object, message: string) => void log.push({ ...fields, message })
+    const cleaned = await cleanUp(scope, { now: now + days(2), limit: 10, log: { ...silent, error } })
+    expect(cleaned).toEqual({ rows: 10, isDone: false })
+    expect(log).toEqual([{ table: 'poppy_codes', error: expect.any(String), message: 'clean-up failed' }])
+  })
+
+  test('instances that clean up together share the work, and a row that is held is left for the next time', async () => {
+    const { open } = await fresh()
+    const scopes = [
+      { db: await open(), company },
+      { db: await open(), company },
+    ] as const
+    await backlog(scopes[0], 3000)
+    const log: object[] = []
+    const error = (fields: object) => void log.push(fields)
+    const pass = (scope: Scope) =>
+      cleanUp(scope, { now: now + days(2), limit: 100, log: { ...silent, error }, rest: () => setImmediate() })
+    const together = await Promise.all(scopes.flatMap((scope) => [pass(scope), pass(scope)]))
+    expect(log).toEqual([])
+    expect(together.reduce((sum, { rows }) => sum + rows, 0)).toBe(6000)
+
+    if (scopes[0].db.name === 'sqlite') return
+    await backlog(scopes[0], 3)
+    const held = Promise.withResolvers<void>()
+    const passed = held.promise.then(() => pass(scopes[1]))
+    await scopes[0].db.transaction(async () => {
+      await signInSession(scopes[0], { sessionId: 'session 2', account: 'ada', grantId: 'g', now: now - 1 })
+      held.resolve()
+      expect(await passed).toEqual({ rows: 5, isDone: true })
+    })
+    expect(await pass(scopes[1])).toEqual({ rows: 1, isDone: true })
   })
 })

@@ -1,5 +1,5 @@
-import { setImmediate as otherWork } from 'node:timers/promises'
-import type { Scope } from './database.ts'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Logger, Scope } from './database.ts'
 
 /**
  * Deletes what is over. Only rows that can't change an answer any more go: a mark that is deleted too early lets a
@@ -18,40 +18,77 @@ const endedMargin = day
 /** An agent that stayed away this long and that nobody lets in any more is forgotten: the next time, it is new. */
 const agentMargin = 90 * day
 
-/** Of each kind in one call, so that a Company that closes hasn't to wait long. The next call goes on. */
-const mostBites = 400
-
-interface Bite {
+/** How a pass of clean-up goes. */
+export interface CleanUpOptions {
   /** Milliseconds since 1970. */
   readonly now: number
   /** How many rows one statement deletes at most: a long one would hold up every writer on SQLite. */
   readonly limit: number
+  /** How many statements at most for each kind of row: the next pass goes on. 400 when left out. */
+  readonly mostBites?: number
+  readonly log: Logger
+  /** Ends the pass after the statement that runs. */
+  readonly signal?: AbortSignal
+  /** What happens between two bites; left out, as long a rest as the last bite took, so that half of the time is others'. */
+  readonly rest?: (milliseconds: number) => Promise<void>
 }
 
-/** Deletes expired marks, ids, codes, Sessions, grants and forgotten agents of a Company, and answers how many rows. */
-export async function cleanUp(scope: Scope, bite: Bite): Promise<number> {
+/** What a pass came to. */
+export interface CleanedUp {
+  readonly rows: number
+  /** Whether nothing was left to do. False also when something failed. */
+  readonly isDone: boolean
+}
+
+interface Bite {
+  readonly now: number
+  readonly limit: number
+}
+
+const kinds = {
+  poppy_proofs: deleteProofs,
+  poppy_used_ids: deleteUsedIds,
+  poppy_codes: deleteCodes,
+  poppy_sessions: deleteSessions,
+  poppy_grants: deleteGrants,
+  poppy_browsers: deleteBrowsers,
+  poppy_device_codes: deleteDeviceCodes,
+  poppy_attempts: deleteAttempts,
+  poppy_agents: deleteAgents,
+} as const
+
+/**
+ * Deletes what is over of a Company, in small bites with rests between them. A kind that fails is logged, and the others
+ * go on. Rows that somebody else holds are left for the next time, so instances never wait for each other.
+ */
+export async function cleanUp(scope: Scope, options: CleanUpOptions): Promise<CleanedUp> {
+  const { now, limit, mostBites = 400, log, signal, rest = wait } = options
   let rows = 0
-  const kinds = [
-    deleteProofs,
-    deleteUsedIds,
-    deleteCodes,
-    deleteSessions,
-    deleteGrants,
-    deleteBrowsers,
-    deleteDeviceCodes,
-    deleteAttempts,
-    deleteAgents,
-  ]
-  for (const deleteSome of kinds) {
-    for (let bites = 0; bites < mostBites; bites++) {
-      const { numDeletedRows } = await deleteSome(scope, bite)
-      rows += Number(numDeletedRows)
-      if (Number(numDeletedRows) < bite.limit) break
-      await otherWork()
+  let isDone = true
+  for (const [table, deleteSome] of Object.entries(kinds)) {
+    try {
+      for (let bites = 0; ; bites++) {
+        if (signal?.aborted || bites === mostBites) {
+          isDone = false
+          break
+        }
+        const started = performance.now()
+        const { numDeletedRows } = await deleteSome(scope, { now, limit })
+        rows += Number(numDeletedRows)
+        if (Number(numDeletedRows) < limit) break
+        await rest(performance.now() - started)
+      }
+    } catch (error) {
+      isDone = false
+      log.error({ table, error: error instanceof Error ? error.message : typeof error }, 'clean-up failed')
     }
   }
-  return rows
+  return { rows, isDone }
 }
+
+/** On PostgreSQL: rows that another transaction holds are passed over. On SQLite one writes at a time. */
+const whatIsFree = <Query extends { forUpdate: () => { skipLocked: () => Query } }>(query: Query): Query =>
+  query.forUpdate().skipLocked()
 
 function deleteProofs({ db, company }: Scope, { now, limit }: Bite) {
   return db.query
@@ -63,7 +100,8 @@ function deleteProofs({ db, company }: Scope, { now, limit }: Bite) {
         .select('mark')
         .where('company', '=', company)
         .where('expires_at', '<', now - clockMargin)
-        .limit(limit),
+        .limit(limit)
+        .$if(db.name === 'postgres', whatIsFree),
     )
     .executeTakeFirstOrThrow()
 }
@@ -82,6 +120,7 @@ function deleteUsedIds({ db, company }: Scope, { now, limit }: Bite) {
           .where('company', '=', company)
           .where('expires_at', '<', now - clockMargin)
           .limit(limit)
+          .$if(db.name === 'postgres', whatIsFree)
           .$asTuple('kind', 'owner', 'id_hash'),
       ),
     )
@@ -98,7 +137,8 @@ function deleteCodes({ db, company }: Scope, { now, limit }: Bite) {
         .select('code_hash')
         .where('company', '=', company)
         .where('expires_at', '<', now - codeMargin)
-        .limit(limit),
+        .limit(limit)
+        .$if(db.name === 'postgres', whatIsFree),
     )
     .executeTakeFirstOrThrow()
 }
@@ -114,7 +154,8 @@ function deleteSessions({ db, company }: Scope, { now, limit }: Bite) {
         .select('id')
         .where('company', '=', company)
         .where((row) => row.or([row('expires_at', '<', ended), row('ended_at', '<', ended)]))
-        .limit(limit),
+        .limit(limit)
+        .$if(db.name === 'postgres', whatIsFree),
     )
     .executeTakeFirstOrThrow()
 }
@@ -130,7 +171,8 @@ function deleteGrants({ db, company }: Scope, { now, limit }: Bite) {
         .select('id')
         .where('company', '=', company)
         .where((row) => row.or([row('expires_at', '<', ended), row('revoked_at', '<', ended)]))
-        .limit(limit),
+        .limit(limit)
+        .$if(db.name === 'postgres', whatIsFree),
     )
     .executeTakeFirstOrThrow()
 }
@@ -145,7 +187,8 @@ function deleteBrowsers({ db, company }: Scope, { now, limit }: Bite) {
         .select('cookie_hash')
         .where('company', '=', company)
         .where('expires_at', '<', now - clockMargin)
-        .limit(limit),
+        .limit(limit)
+        .$if(db.name === 'postgres', whatIsFree),
     )
     .executeTakeFirstOrThrow()
 }
@@ -170,7 +213,8 @@ function deleteAgents({ db, company }: Scope, { now, limit }: Bite) {
             ),
           ),
         )
-        .limit(limit),
+        .limit(limit)
+        .$if(db.name === 'postgres', whatIsFree),
     )
     .executeTakeFirstOrThrow()
 }
@@ -185,7 +229,8 @@ function deleteDeviceCodes({ db, company }: Scope, { now, limit }: Bite) {
         .select('code_hash')
         .where('company', '=', company)
         .where('expires_at', '<', now - codeMargin)
-        .limit(limit),
+        .limit(limit)
+        .$if(db.name === 'postgres', whatIsFree),
     )
     .executeTakeFirstOrThrow()
 }
@@ -204,6 +249,7 @@ function deleteAttempts({ db, company }: Scope, { now, limit }: Bite) {
           .where('company', '=', company)
           .where('expires_at', '<', now - clockMargin)
           .limit(limit)
+          .$if(db.name === 'postgres', whatIsFree)
           .$asTuple('kind', 'owner_hash'),
       ),
     )

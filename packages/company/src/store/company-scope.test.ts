@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { agentRow, codeRow, days, grantRow, minutes, now, sessionRow } from '../../../../test/setup/rows.ts'
-import { stores } from '../../../../test/setup/stores.ts'
+import { silent, stores } from '../../../../test/setup/stores.ts'
 import * as persons from '../accounts/person-store.ts'
 import * as accounts from '../accounts/store.ts'
 import * as agents from '../agents/store.ts'
@@ -87,7 +87,7 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   notePoll: (scope) => devices.notePoll(scope, { codeHash: 'device', now, interval: 10 }),
   countAttempt: (scope) => attempts.countAttempt(scope, { ...attempt, most: 5, window: 1000, now }),
   forgetAttempt: (scope) => attempts.forgetAttempt(scope, attempt),
-  cleanUp: (scope) => cleaning.cleanUp(scope, { now: later, limit: 2 }),
+  cleanUp: (scope) => cleaning.cleanUp(scope, { now: later, limit: 2, log: silent }),
 }
 
 /** Of what they export, what takes no scope. */

@@ -36,6 +36,8 @@ export interface ToolRegistryOptions {
   readonly random: (length: number) => Uint8Array
   /** Watches each run of a tool; left out, nobody does. */
   readonly watch?: Telemetry['part']
+  /** Aborts when the Company closes and waits no longer for what runs. */
+  readonly givenUp?: AbortSignal
 }
 
 /** See {@link createToolRegistry}. */
@@ -106,7 +108,7 @@ export function createToolRegistry(tools: readonly Tool[], options: ToolRegistry
     const parsed = await checkInput(tool, input)
     const started = options.now()
     try {
-      const run = async () => toResult(tool, await runWithin(tool, parsed, context, options.log))
+      const run = async () => toResult(tool, await runWithin(tool, parsed, context, options))
       return await (options.watch?.(partOf(tool, context), run) ?? run())
     } catch (error) {
       if (error instanceof PoppyError) throw error

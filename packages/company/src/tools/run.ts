@@ -14,11 +14,16 @@ const mayPass: readonly ErrorCode[] = [
 ]
 
 /**
- * Runs a tool until it ends, its time is up, or the caller goes away; in the last two cases its signal aborts and the
- * call ends at once, whether the tool listens or not.
+ * Runs a tool until it ends, its time is up, the caller goes away, or the Company closes and waits no longer; in all but
+ * the first case its signal aborts and the call ends at once, whether the tool listens or not.
  * @throws PoppyError `tool_failed`, `tool_timeout`, `temporarily_unavailable`; otherwise what the tool threw
  */
-export async function runWithin(tool: Tool, input: unknown, context: ToolContext, log: Logger): Promise<unknown> {
+export async function runWithin(
+  tool: Tool,
+  input: unknown,
+  context: ToolContext,
+  { log, givenUp }: { readonly log: Logger; readonly givenUp?: AbortSignal },
+): Promise<unknown> {
   const stop = new AbortController()
   const { promise: stopped, reject: give } = Promise.withResolvers<never>()
   // Both sides of the race may lose, and neither loser is an unhandled rejection.
@@ -31,11 +36,15 @@ export async function runWithin(tool: Tool, input: unknown, context: ToolContext
     giveUp(
       new PoppyError('temporarily_unavailable', { description: 'The call was given up.', reason: 'caller went away' }),
     )
+  const closed = () =>
+    giveUp(new PoppyError('temporarily_unavailable', { description: 'Closing down. Try again.', retryAfter: 1 }))
   const timer = setTimeout(
     () => giveUp(new PoppyError('tool_timeout', { description: 'The tool took too long and was given up.' })),
     tool.timeout,
   )
   if (context.signal.aborted) goneAway()
+  if (givenUp?.aborted) closed()
+  givenUp?.addEventListener('abort', closed, { once: true })
   context.signal.addEventListener('abort', goneAway, { once: true })
   try {
     if (stop.signal.aborted) return await stopped
@@ -53,6 +62,7 @@ export async function runWithin(tool: Tool, input: unknown, context: ToolContext
   } finally {
     clearTimeout(timer)
     context.signal.removeEventListener('abort', goneAway)
+    givenUp?.removeEventListener('abort', closed)
   }
 }
 
