@@ -58,7 +58,7 @@ export const cases: readonly Case[] = [
     first: false,
     situation: 'A proxy strips a path prefix, so the server sees another path than the caller.',
     right: 'The public base path is configured, and used for htu, aud, discovery and redirects alike.',
-    built: false,
+    built: true,
   },
   {
     id: 'K06',

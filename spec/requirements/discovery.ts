@@ -50,13 +50,11 @@ export const discovery = [
       'endpoints-agent': 'plain: agent MUST take the OAuth endpoints from the metadata',
       'device-endpoint': 'plain: company MUST state device_authorization_endpoint when it offers Device Sign-In',
       'unknown-metadata': 'plain: agent MUST ignore metadata fields that it does not know',
+      'one-issuer':
+        'plain: company MUST treat all domains of one issuer as one Company, with the same User IDs, Sessions and Account Tokens',
       'one-issuer-agent':
         'plain: agent MUST use one User ID, and the same Sessions and Account Tokens, at all domains of an issuer',
       'cache-metadata': 'agent SHOULD keep the metadata as long as its HTTP caching headers say',
-    },
-    later: {
-      'one-issuer':
-        'plain: company MUST treat all domains of one issuer as one Company, with the same User IDs, Sessions and Account Tokens',
     },
   }),
   ...section('3.3', {

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { request as httpRequest } from 'node:http'
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo, LookupFunction } from 'node:net'
 import { Agent, buildConnector, fetch as undiciFetch } from 'undici'
@@ -31,10 +31,22 @@ export function namedFetch(ports: Readonly<Record<string, number>>, ca: string |
     (await undiciFetch(url, { ...(init as object), dispatcher })) as unknown as Response
 }
 
+/** What a proxy makes of a request before it passes it on; null where it answers 404 by itself. */
+export type Rewrite = (asked: {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+}) => { readonly path: string; readonly headers: IncomingHttpHeaders } | null
+
 /** What ends TLS for `name` in front of a plain listener, and passes everything on, `Host` too. Gives its port. */
-export async function tlsProxy(name: string, port: number): Promise<number> {
+export async function tlsProxy(name: string, port: number, rewrite: Rewrite = (asked) => asked): Promise<number> {
   const server: Server = createServer(testTls().certFor(name), (incoming, outgoing) => {
-    const { method, url: path, headers } = incoming
+    const { method, url = '/' } = incoming
+    const passed = rewrite({ path: url, headers: incoming.headers })
+    if (passed === null) {
+      outgoing.writeHead(404).end()
+      return
+    }
+    const { path, headers } = passed
     const onward = httpRequest({ host: '127.0.0.1', port, method, path, headers }, (answer) => {
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
       answer.pipe(outgoing)

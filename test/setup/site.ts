@@ -33,7 +33,7 @@ export function talkativeLog(lines: string[]): NonNullable<CompanyConfig['log']>
 /** Opens the site; listener and Company are closed when the test is over. */
 export async function openSite(config: Partial<CompanyConfig> = {}, options: ListenOptions = {}): Promise<Site> {
   const log: string[] = []
-  const pages = makeSitePages()
+  const pages = makeSitePages(config.basePath)
   let company: Company | undefined
   const { origin, port, close } = await listen((origin) => {
     company = createSiteCompany({ origin, pages, log }, config)
@@ -58,7 +58,7 @@ export function createSiteCompany(
     secret,
     store: sqlite(':memory:'),
     account: pages.account,
-    signInPage: (returnTo) => `/login?next=${encodeURIComponent(returnTo)}`,
+    signInPage: (returnTo) => `${config.basePath ?? ''}/login?next=${encodeURIComponent(returnTo)}`,
     scopes: { 'poppy:read': 'See your bookings', 'poppy:write': 'Change your bookings', loyalty: 'See your points' },
     signIn: { direct: ['poppy:read', 'poppy:write', 'loyalty'] },
     tools: testTools(),
@@ -78,7 +78,8 @@ export interface SitePages {
   readonly fetch: Handler
 }
 
-export function makeSitePages(): SitePages {
+/** @param basePath the public path prefix; a proxy may have taken it away */
+export function makeSitePages(basePath = ''): SitePages {
   const signedIn = new Map<string, string>()
   return {
     account(request) {
@@ -88,9 +89,10 @@ export function makeSitePages(): SitePages {
     },
     async fetch(request) {
       const url = new URL(request.url)
-      if (url.pathname !== '/login') return new Response('There is no such page.', { status: 404 })
+      if (url.pathname !== '/login' && url.pathname !== `${basePath}/login`)
+        return new Response('There is no such page.', { status: 404 })
       const next = url.searchParams.get('next') ?? '/'
-      if (request.method === 'GET') return loginPage(url.pathname + url.search)
+      if (request.method === 'GET') return loginPage(`${basePath}/login${url.search}`)
       const form = new URLSearchParams(await request.text())
       const guest = Object.values(guests).find(({ user }) => user === form.get('user'))
       if (!guest || guest.password !== form.get('password')) return new Response('Wrong password.', { status: 403 })
