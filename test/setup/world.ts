@@ -1,8 +1,10 @@
-import { type Company, type CompanyConfig, createCompany, type Logger, type Store, tool } from 'poppyseed'
+import { type Company, type CompanyConfig, createCompany, type Logger, type Store } from 'poppyseed'
 import { sqlite } from 'poppyseed/sqlite'
 import { onTestFinished } from 'vitest'
-import { z } from 'zod'
 import { id, makeWireAgent, sha256, type WireAgent } from './wire-agent.ts'
+import { secret, testTools } from './world-config.ts'
+
+export { secret, testTools } from './world-config.ts'
 
 /** A Company in this process with a clock that is moved, agents at the level of the wire, and a person at the site. */
 
@@ -40,30 +42,6 @@ export interface Tokens {
   readonly refresh_token?: string
   readonly refresh_token_expires_in?: number
 }
-
-export const secret = 'test-secret-of-more-than-thirty-two-characters-9x7'
-
-export const testTools = () => [
-  tool({
-    name: 'echo',
-    description: 'Gives back what it got.',
-    input: z.object({ text: z.string().max(100) }),
-    run: ({ text }, { principal }) => ({ text, userId: principal.userId, account: principal.account }),
-  }),
-  tool({
-    name: 'my_bookings',
-    description: 'Bookings of the guest.',
-    scope: 'poppy:read',
-    run: (_input, { principal }) => ({ account: principal.account }),
-  }),
-  tool({
-    name: 'add_note',
-    description: 'Adds a note.',
-    scope: ['poppy:read', 'poppy:write'],
-    run: () => ({ done: true }),
-  }),
-  tool({ name: 'points', description: 'Loyalty points.', scope: 'loyalty', run: () => ({ points: 7 }) }),
-]
 
 /** Makes a world; everything is closed when the test is over. `via` is how requests reach the Company, where not directly. */
 export async function makeWorld(

@@ -1,0 +1,125 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { Agent, request as httpRequest } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { InstanceTask } from './company-process.ts'
+import { freshSchema } from './postgres.ts'
+import type { StoreAddress } from './store-process.ts'
+import { makeWireAgent, type WireAgent } from './wire-agent.ts'
+
+/** Two processes that are one Company on one database, and requests that reach both at the same moment. */
+export interface TwoProcesses {
+  readonly agent: WireAgent
+  readonly origin: string
+  /** Sends a request to one of them. */
+  readonly send: (request: Request, instance?: 0 | 1) => Promise<Response>
+  /** What `make` would send, not sent. */
+  readonly caught: (make: () => Promise<unknown>) => Promise<Request>
+  /** Sends `copies` of each request to each of the two, all at once; gives every answer, in no order. */
+  readonly storm: (requests: readonly Request[], copies: number) => Promise<Response[]>
+  readonly close: () => Promise<void>
+}
+
+const origin = 'https://miramar.example'
+
+/** Starts both on an empty database. */
+export async function startTwoProcesses(kind: StoreAddress['kind']): Promise<TwoProcesses> {
+  const database = kind === 'sqlite' ? freshFile() : await freshDatabase()
+  const now = Date.now()
+  let catching: ((request: Request) => void) | null = null
+  const agent = await makeWireAgent({
+    clientId: 'https://agent.example/agent.json',
+    now: () => now,
+    origin,
+    send: async (request) => {
+      if (catching === null) return send(request)
+      catching(request)
+      return new Response()
+    },
+  })
+  const task: InstanceTask = { address: database.address, now, documents: agent.documents }
+  const instances = await Promise.all([startInstance(task), startInstance(task)])
+  const connections = new Agent({ keepAlive: true, maxSockets: 32 })
+
+  async function send(request: Request, instance: 0 | 1 = 0): Promise<Response> {
+    const { pathname, search } = new URL(request.url)
+    const body = Buffer.from(await request.clone().arrayBuffer())
+    const outgoing = httpRequest({
+      host: '127.0.0.1',
+      port: instances[instance].port,
+      path: pathname + search,
+      method: request.method,
+      headers: { ...Object.fromEntries(request.headers), host: 'miramar.example', 'content-length': body.byteLength },
+      agent: connections,
+    })
+    outgoing.end(body)
+    const [answer] = (await once(outgoing, 'response')) as [import('node:http').IncomingMessage]
+    const parts: Buffer[] = []
+    for await (const part of answer as AsyncIterable<Buffer>) parts.push(part)
+    const headers = new Headers(Object.entries(answer.headers).map(([name, value]) => [name, String(value)]))
+    return new Response(Buffer.concat(parts), { status: answer.statusCode ?? 0, headers })
+  }
+
+  return {
+    agent,
+    origin,
+    send,
+    async caught(make) {
+      const { promise, resolve } = Promise.withResolvers<Request>()
+      catching = resolve
+      await make()
+      catching = null
+      return promise
+    },
+    storm: (requests, copies) =>
+      Promise.all(
+        Array.from({ length: copies }, () => [0, 1] as const)
+          .flat()
+          .flatMap((instance) => requests.map((request) => send(request, instance))),
+      ),
+    async close() {
+      connections.destroy()
+      await Promise.all(instances.map(({ end }) => end()))
+      await database.drop()
+    },
+  }
+}
+
+interface Database {
+  readonly address: StoreAddress
+  readonly drop: () => Promise<void> | void
+}
+
+function freshFile(): Database {
+  const folder = mkdtempSync(join(tmpdir(), 'poppyseed-race-'))
+  return {
+    address: { kind: 'sqlite', path: join(folder, 'poppy.db') },
+    drop: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+async function freshDatabase(): Promise<Database> {
+  const { url, drop } = await freshSchema()
+  return { address: { kind: 'postgres', url }, drop }
+}
+
+async function startInstance(
+  task: InstanceTask,
+): Promise<{ readonly port: number; readonly end: () => Promise<void> }> {
+  const script = join(import.meta.dirname, 'company-process.ts')
+  const child = spawn(process.execPath, ['--conditions', '@poppyseed/source', script, JSON.stringify(task)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const ended = once(child, 'exit')
+  for await (const line of createInterface({ input: child.stdout })) {
+    const end = async () => {
+      child.stdin.end()
+      await ended
+    }
+    return { port: Number(line), end }
+  }
+  throw new Error('an instance ended before it listened')
+}
