@@ -213,7 +213,10 @@ describe('the page', () => {
     const plain = await makeWorld()
     const back = encodeURIComponent(`/poppy/authorize?${authorizationQuery(plain.agent, query)}`)
     const { text, links } = await linksOn(plain)
-    expect(links).toEqual({ 'Use another account': `${issuer}/login?next=${back}` })
+    expect(links).toEqual({
+      'Use another account': `${issuer}/login?next=${back}`,
+      'connected agents': `${issuer}/poppy/agents`,
+    })
     expect(text).toContain('This lasts 90 days, unless you end it sooner')
     const own = await makeWorld({
       switchAccountPage: (returnTo) => `/accounts?back=${encodeURIComponent(returnTo)}`,

@@ -14,7 +14,7 @@ import { deriveKeyring } from './crypto/keyring.ts'
 import { createNonces } from './crypto/nonce.ts'
 import { systemRandom } from './crypto/random.ts'
 import { createSealer } from './crypto/seal.ts'
-import { createAddresses, publicPath } from './discovery/addresses.ts'
+import { type Addresses, createAddresses, publicPath } from './discovery/addresses.ts'
 import { type Published, resourcesOf } from './discovery/documents.ts'
 import { createExtensionCheck } from './discovery/extensions.ts'
 import { createHosts } from './discovery/hosts.ts'
@@ -235,7 +235,9 @@ export function createCompany(config: CompanyConfig): Company {
     requestLimits,
     admission,
   })
+  const accounts = createAccounts({ scope: lifecycle.scope, now, texts: checked.scopes })
   const handler = createRequestHandler({
+    accounts,
     published,
     registry,
     authenticator,
@@ -256,7 +258,7 @@ export function createCompany(config: CompanyConfig): Company {
           log,
         })
       : null,
-    signIn: signInOf(config, checked),
+    signIn: signInOf(config, checked, addresses),
     logos,
     browser:
       checked.browser === null
@@ -299,7 +301,7 @@ export function createCompany(config: CompanyConfig): Company {
     supports: async (principal, extension) => extensionCheck.has(principal, extension),
     browserPrincipal: async (request) =>
       browsers === null ? null : lifecycle.run(() => readBrowserPrincipal(request, browsers)),
-    accounts: createAccounts({ scope: lifecycle.scope, now, texts: checked.scopes }),
+    accounts,
     start: lifecycle.start,
     close: async (options) => lifecycle.close(options),
     work: lifecycle.work,
@@ -316,8 +318,8 @@ export function createCompany(config: CompanyConfig): Company {
   })
 }
 
-function signInOf(config: CompanyConfig, { signIn: { direct, device } }: CheckedConfig) {
-  const { account, signInPage, switchAccountPage, connectedAgentsPage } = config
+function signInOf(config: CompanyConfig, { signIn: { direct, device } }: CheckedConfig, { agents }: Addresses) {
+  const { account, signInPage, switchAccountPage, connectedAgentsPage = publicPath(agents) } = config
   if ((!direct && !device) || !account || !signInPage) return null
   return { account, signInPage, switchAccountPage: switchAccountPage ?? signInPage, connectedAgentsPage }
 }

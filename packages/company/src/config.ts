@@ -35,7 +35,10 @@ export interface CompanyConfig extends ReachConfig, ApisConfig, ExtensionsConfig
   readonly signInPage?: (returnTo: string) => string
   /** Where a person changes to another account; left out, `signInPage`. */
   readonly switchAccountPage?: (returnTo: string) => string
-  /** The site's page where a person sees and ends connections (4.9), linked from the consent page. */
+  /**
+   * The site's own page where a person sees and ends connections (4.9), linked from the consent page; left out, the
+   * library's, `/poppy/agents`.
+   */
   readonly connectedAgentsPage?: string
   /** Scope to what it means for the person, as a sentence fragment after "It could then": `'See your bookings'` (4.4). */
   readonly scopes?: Readonly<Record<string, string>>

@@ -1,4 +1,5 @@
 import { PoppyError, resourceMetadataUrl } from '@poppyseed/protocol'
+import type { Accounts } from './accounts/connections.ts'
 import { handleRevocation } from './accounts/routes.ts'
 import type { AgentDirectory } from './agents/directory.ts'
 import type { Logos } from './agents/logo.ts'
@@ -47,6 +48,7 @@ export interface HandlerParts {
   readonly signIn: Pick<SignInSettings, 'account' | 'signInPage' | 'switchAccountPage' | 'connectedAgentsPage'> | null
   readonly logos: Logos | null
   readonly forms: Sealer
+  readonly accounts: Accounts
   /** Null where no browser may join (5). */
   readonly browser: BrowserEndpoint | null
   readonly accountTokenLifetime: number | null
@@ -261,6 +263,26 @@ function signInRoutes(parts: HandlerParts, failed: Route['fail']): Record<string
           [addresses.routeOf(addresses.device)]: byDevice.page,
         }),
     ...(direct === undefined ? {} : { [addresses.routeOf(addresses.authorize)]: authorizeRoute(settings, parts) }),
+    [addresses.routeOf(addresses.agents)]: agentsRoute(settings, parts),
+  }
+}
+
+function agentsRoute(settings: SignInSettings, parts: HandlerParts): Route {
+  const page = { ...settings, path: publicPath(parts.published.addresses.agents), accounts: parts.accounts }
+  const pages = () => import('./accounts/agents-pages.ts')
+  return {
+    methods: {
+      GET: async (request) => (await pages()).showAgents(request, page),
+      POST: async (request) => (await pages()).endAgents(request, page),
+    },
+    crossOrigin: false,
+    async fail(error) {
+      const { failurePage } = await import('./pages/failure.ts')
+      return failurePage(errorResponse(error, { scheme: 'DPoP' }, parts.log, parts.random), {
+        title: 'This request could not be read',
+        text: 'Nothing was changed.',
+      })
+    },
   }
 }
 

@@ -3,7 +3,7 @@ import { formLifetime } from '../sign-in/form-lifetime.ts'
 import type { Scope } from '../store/database.ts'
 import { type ErasedPerson, erasePerson, exportPerson, type PersonData } from './person.ts'
 import { endForms, type Person } from './person-store.ts'
-import { grantsOf, revokeGrantsOf } from './store.ts'
+import { grantsOf, revokeGrantsOf, takeScopeAway } from './store.ts'
 
 /** Section 4.9: what a person sees of the agents that they let in, and how they end it, for a site that draws its own page. */
 
@@ -14,6 +14,8 @@ export interface ConnectedAgent {
   readonly host: string
   /** What it calls itself, in one line; show its host beside it, since the name is nothing but its word (4.5). */
   readonly name: string
+  /** How it was let in (4.4). */
+  readonly signIn: 'direct' | 'device' | 'mediated'
   /** The rights it has, as scopes and in the company's words. */
   readonly rights: readonly { readonly scope: string; readonly text: string }[]
   /** Milliseconds since 1970. */
@@ -31,6 +33,12 @@ export interface Accounts {
    * @returns how many sign-ins were ended
    */
   readonly disconnect: (account: string, clientId: string) => Promise<number>
+  /**
+   * Takes one right of an agent away, at once, from every sign-in and from every token that it has (4.4). Whoever has no
+   * right left is disconnected.
+   * @returns whether it had that right
+   */
+  readonly takeAway: (account: string, clientId: string, scope: string) => Promise<boolean>
   /**
    * Ends the access of every agent to an account, at once: for a changed password or a lost device. Account Tokens are
    * revoked, Sessions signed out, codes that weren't used yet are spent, and consent pages that are open now buy nothing.
@@ -68,6 +76,7 @@ export function createAccounts(options: {
         clientId: grant.clientId,
         host: new URL(grant.clientId).host,
         name: names.get(grant.clientId) ?? new URL(grant.clientId).host,
+        signIn: grant.signIn,
         rights: grant.scopes.map((scope) => ({ scope, text: options.texts[scope] ?? scope })),
         connectedAt: grant.createdAt,
         lastUsedAt: grant.lastUsedAt,
@@ -76,6 +85,9 @@ export function createAccounts(options: {
     },
     async disconnect(account, clientId) {
       return revokeGrantsOf(await options.scope(), { account, clientId, now: options.now() })
+    },
+    async takeAway(account, clientId, name) {
+      return takeScopeAway(await options.scope(), { account, clientId, name, now: options.now() })
     },
     async revokeAll(account) {
       if (typeof account !== 'string' || account === '') throw new TypeError('revokeAll takes the id of an account.')

@@ -81,7 +81,7 @@ export interface ActiveGrant {
   readonly clientId: string
   readonly userId: string
   readonly scopes: readonly string[]
-  readonly signIn: string
+  readonly signIn: GrantsTable['sign_in']
   readonly createdAt: number
   readonly lastUsedAt: number
   readonly expiresAt: number | null
@@ -124,22 +124,7 @@ export async function revokeGrantsOf(
 ): Promise<number> {
   const { db, company } = scope
   return db.transaction(async () => {
-    let codes = db.query
-      .updateTable('poppy_codes')
-      .set({ used_at: now })
-      .where('company', '=', company)
-      .where('account', '=', account)
-      .where('used_at', 'is', null)
-    if (clientId !== undefined) codes = codes.where('client_id', '=', clientId)
-    await codes.execute()
-    let devices = db.query
-      .updateTable('poppy_device_codes')
-      .set({ status: 'declined' })
-      .where('company', '=', company)
-      .where('account', '=', account)
-      .where('status', '=', 'approved')
-    if (clientId !== undefined) devices = devices.where('client_id', '=', clientId)
-    await devices.execute()
+    await spendPending(scope, { account, clientId, now })
     let grants = db.query
       .updateTable('poppy_grants')
       .set({ revoked_at: now })
@@ -155,6 +140,77 @@ export async function revokeGrantsOf(
     )
     return revoked.length
   })
+}
+
+/**
+ * Takes a scope away from all grants of an agent, and from what was approved for it and not yet fetched (4.4, 4.9). Tokens
+ * have no more than their grant has, so it bites at once. A grant with no scope left is revoked. False when there was
+ * nothing to take.
+ */
+export async function takeScopeAway(
+  scope: Scope,
+  take: { readonly account: string; readonly clientId: string; readonly name: string; readonly now: number },
+): Promise<boolean> {
+  const { db, company } = scope
+  const { account, clientId, name, now } = take
+  return db.transaction(async () => {
+    // A code on its way would bring it back; the agent asks anew.
+    await spendPending(scope, { account, clientId, now })
+    const grants = await db.query
+      .selectFrom('poppy_grants')
+      .select(['id', 'scopes'])
+      .where('company', '=', company)
+      .where('account', '=', account)
+      .where('client_id', '=', clientId)
+      .where('revoked_at', 'is', null)
+      .execute()
+    const having = grants.filter((grant) => scopesOf(grant).includes(name))
+    for (const grant of having) {
+      const left = scopesOf(grant).filter((one) => one !== name)
+      if (left.length === 0) {
+        await revokeGrant(scope, { grantId: grant.id, now })
+        continue
+      }
+      const changed = await db.query
+        .updateTable('poppy_grants')
+        .set({ scopes: left.join(' ') })
+        .where('company', '=', company)
+        .where('id', '=', grant.id)
+        .where('scopes', '=', grant.scopes)
+        .returning('id')
+        .execute()
+      // Another page took another right at the same moment: then this one reads anew.
+      if (changed.length === 0) await takeScopeAway(scope, take)
+    }
+    return having.length > 0
+  })
+}
+
+/** Spends codes that were given for an account and not yet used, and approvals on a device (4.5, 4.6). */
+async function spendPending(
+  { db, company }: Scope,
+  {
+    account,
+    clientId,
+    now,
+  }: { readonly account: string; readonly clientId?: string | undefined; readonly now: number },
+): Promise<void> {
+  let codes = db.query
+    .updateTable('poppy_codes')
+    .set({ used_at: now })
+    .where('company', '=', company)
+    .where('account', '=', account)
+    .where('used_at', 'is', null)
+  if (clientId !== undefined) codes = codes.where('client_id', '=', clientId)
+  await codes.execute()
+  let devices = db.query
+    .updateTable('poppy_device_codes')
+    .set({ status: 'declined' })
+    .where('company', '=', company)
+    .where('account', '=', account)
+    .where('status', '=', 'approved')
+  if (clientId !== undefined) devices = devices.where('client_id', '=', clientId)
+  await devices.execute()
 }
 
 /** A grant's scopes, which are kept in one text. */

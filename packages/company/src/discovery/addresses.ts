@@ -17,6 +17,7 @@ const paths = {
   browserSession: '/poppy/browser-session',
   deviceAuthorization: '/poppy/device-authorization',
   device: '/poppy/device',
+  agents: '/poppy/agents',
 } as const
 
 /** What the addresses are made of. */
@@ -52,6 +53,8 @@ export interface Addresses {
   readonly deviceAuthorization: string
   /** Where a person brings the code (4.6). */
   readonly device: string
+  /** Where a person sees and ends connections (4.9). */
+  readonly agents: string
   /** The path of `poppy.json`, the same at each of the Company's domains (3). */
   readonly poppyPath: string
   /** Where the issuer's metadata is (3.2, RFC 8414). */
@@ -91,6 +94,7 @@ export function createAddresses(settings: AddressSettings): Addresses {
     browserSession: urlOf(paths.browserSession),
     deviceAuthorization: urlOf(paths.deviceAuthorization),
     device: urlOf(paths.device),
+    agents: urlOf(paths.agents),
     poppyPath: '/.well-known/poppy.json',
     oauthMetadata: oauthMetadataUrl(issuer),
     mcpMetadata: resourceMetadataUrl(mcp),

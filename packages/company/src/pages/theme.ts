@@ -39,6 +39,17 @@ legend + .right{border-top:0}
 .code span{display:block;font-weight:600;margin-bottom:var(--s1)}
 .code input{width:100%;font:600 var(--t4)/1.2 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;letter-spacing:.1em;text-align:center;text-transform:uppercase;padding:var(--s3);border-radius:10px;border:1px solid var(--quiet);background:transparent;color:var(--ink)}
 .code input::placeholder{color:var(--quiet);opacity:.6}
+h2{font-size:var(--t3);line-height:1.3;margin:0;font-weight:650;overflow-wrap:anywhere}
+.agent{border-top:1px solid var(--line);margin-top:var(--s6);padding-top:var(--s4)}
+.agent .host{margin-top:0}
+.agent ul{list-style:none;margin:var(--s2) 0 var(--s3);padding:0}
+.agent li{display:flex;gap:var(--s3);align-items:center;justify-content:space-between;padding:var(--s1) 0}
+.agent li span{overflow-wrap:anywhere}
+.agent li button{flex:none;min-height:36px;border:0;padding:0 var(--s2);font-weight:400;color:var(--quiet);text-decoration:underline;text-underline-offset:3px}
+.agent li button:hover{color:var(--ink)}
+.agent>form,.all form{display:flex}
+.all{border-top:1px solid var(--line);margin-top:var(--s6);padding-top:var(--s4)}
+.done{border-left:3px solid var(--quiet);padding:var(--s2) var(--s3);margin-top:var(--s4)}
 .note{margin-top:var(--s3)}
 .alert{border-left:3px solid var(--accent);padding:var(--s2) var(--s3);margin-top:var(--s4);background:color-mix(in srgb,var(--accent) 8%,transparent)}
 .actions{display:flex;gap:var(--s3);margin-top:var(--s6)}

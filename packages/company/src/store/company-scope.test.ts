@@ -66,6 +66,13 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   readPerson: (scope) => persons.readPerson(scope, 'ada'),
   deletePerson: (scope) => persons.deletePerson(scope, { person: 'ada', formsUntil: now }),
   endForms: (scope) => persons.endForms(scope, { account: 'ada', until: now }),
+  takeScopeAway: (scope) =>
+    accounts.takeScopeAway(scope, {
+      account: 'ada',
+      clientId: 'https://agent.example/client',
+      name: 'poppy:read',
+      now,
+    }),
   insertCode: (scope) => signIn.insertCode(scope, codeRow({ code_hash: 'new' })),
   findCode: (scope) => signIn.findCode(scope, 'code'),
   spendCode: (scope) => signIn.spendCode(scope, { codeHash: 'code', now }),

@@ -46,8 +46,7 @@ export interface GrantsTable {
   user_id: string
   account: string
   scopes: string
-  /** `direct`, `device` or `mediated`. */
-  sign_in: string
+  sign_in: 'direct' | 'device' | 'mediated'
   token_hash: string
   created_at: number
   last_used_at: number
