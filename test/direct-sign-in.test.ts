@@ -238,6 +238,7 @@ describe('the page', () => {
     ['line breaks and nothing to see', 'Hotel\n\n\u200b\u2063Miramar', /Hotel Miramar asks/],
     ['five thousand characters', 'x'.repeat(5000), /x{59}… asks/],
     ['nothing readable at all', '\u200b\u200b', /agent\.example asks/],
+    ['the name of somebody whom everybody trusts', 'Google', /Google asks/],
   ])(
     'shows an agent’s name with %s as plain text, its host beside it, and no picture of its own [K34]',
     async (_, client_name, expected) => {

@@ -77,6 +77,22 @@ describe('an agent’s logo', () => {
     expect(host.count('/logo')).toBe(1)
   })
 
+  it('is on the page for a code from another device too [4.5.shows-logo]', async () => {
+    const { host, site, get } = await open({ signIn: { device: ['poppy:read'] }, tools: [] })
+    showLogo(host, png(8, 8))
+    const { agent } = host
+    const begun = await agent.post(
+      `${site.origin}/poppy/device-authorization`,
+      { scope: 'poppy:read' },
+      { proof: null },
+    )
+    const { verification_uri_complete } = (await begun.json()) as { verification_uri_complete: string }
+    const page = await fetch(verification_uri_complete)
+    expect(page.headers.get('content-security-policy')).toContain("img-src 'self'")
+    const path = /<img class="logo" src="([^"]+)"/.exec(await page.text())?.[1]
+    expect((await get(path)).status).toBe(200)
+  })
+
   it('says what it is by its bytes, whatever its host calls it', async () => {
     const { host, logoOn, get } = await open()
     showLogo(host, gif(), { 'content-type': 'text/html' })

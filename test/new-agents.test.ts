@@ -39,10 +39,13 @@ describe('a company that wants agents to register', () => {
   it('turns one that is not registered away, at each endpoint and on the page [4.1.registration]', async () => {
     const registered = new Set<string>()
     const { asked, register: ask } = register(async ({ clientId }) => registered.has(clientId))
-    const world = await makeWorld({ agents: { register: ask } })
+    const signIn = { direct: ['poppy:read', 'poppy:write', 'loyalty'], device: ['poppy:read'] }
+    const world = await makeWorld({ agents: { register: ask }, signIn })
     const { agent } = world
+    const device = 'https://miramar.example/poppy/device-authorization'
     for (const refused of [
       await agent.startSession(),
+      await agent.post(device, { scope: 'poppy:read' }, { proof: null }),
       await agent.startSession({ resource: 'https://miramar.example/poppy/mcp' }, { proof: null }),
       await agent.token({ grant_type: 'refresh_token', refresh_token: 'pat_made-up' }),
       await agent.token({ grant_type: 'authorization_code', code: 'x', redirect_uri: 'x', code_verifier: 'x' }),

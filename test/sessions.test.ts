@@ -1,7 +1,10 @@
 import { sqlite } from 'poppyseed/sqlite'
 import { describe, expect, it } from 'vitest'
+import { makeInstances } from './setup/instances.ts'
 import { rightsOf, tokensOf } from './setup/rights.ts'
+import { stores } from './setup/stores.ts'
 import { watch } from './setup/watched-store.ts'
+import { makeWireAgent } from './setup/wire-agent.ts'
 import { makeWorld, outcome } from './setup/world.ts'
 
 const minute = 60_000
@@ -79,6 +82,43 @@ describe('a Session starts', () => {
     expect(outcomes.sort()).toEqual(['200', ...Array<string>(4).fill('401 invalid_client')])
   })
 })
+
+for (const { name, missing, fresh } of stores) {
+  it.skipIf(missing)(
+    `one assertion at two instances at the same moment opens one Session, on ${name} [K14]`,
+    async () => {
+      const { store } = await fresh()
+      const held: Request[] = []
+      const agent = await makeWireAgent({
+        clientId: 'https://twice.example/agent.json',
+        now: () => Date.parse('2026-11-30T12:00:00Z'),
+        origin: 'https://miramar.example',
+        send: async (request) => {
+          held.push(request)
+          return new Response()
+        },
+      })
+      const config = {
+        fetchDocument: async (url: string) => ({ document: agent.documents[url], headers: new Headers() }),
+      }
+      const { worlds } = await makeInstances([
+        { store: store(), config },
+        { store: store(), config },
+      ])
+      for (const [what, refused] of [
+        ['client_assertion', '401 invalid_client'],
+        ['assertion', '400 invalid_grant'],
+      ] as const) {
+        const one = what === 'assertion' ? await agent.sessionAssertion() : await agent.clientAssertion()
+        held.length = 0
+        for (let times = 0; times < 4; times++) await agent.startSession({ [what]: one })
+        const answers = await Promise.all(held.map((request, index) => worlds[index % 2]?.send(request)))
+        const outcomes = await Promise.all(answers.map((answer) => outcome(answer ?? expect.fail('no instance'))))
+        expect(outcomes.sort()).toEqual(['200', refused, refused, refused])
+      }
+    },
+  )
+}
 
 describe('a Session is renewed', () => {
   it('with fresh assertions and its id, and the new token is of the same Session [4.2.renew]', async () => {
