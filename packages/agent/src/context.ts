@@ -14,6 +14,8 @@ export interface AgentContext {
   /** Unix time in milliseconds. */
   readonly now: () => number
   readonly random: (length: number) => Uint8Array
+  /** How long a Company may take for one answer, in seconds. */
+  readonly seconds: { readonly document: number; readonly token: number; readonly call: number }
   /** Development only: `http:` on loopback hosts. */
   readonly allowHttp: boolean
   readonly readDocument: DocumentReader

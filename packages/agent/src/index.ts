@@ -10,7 +10,13 @@ export { type AgentAction, AgentError, type AgentErrorCode, type AgentErrorDetai
 export type { SupportedExtension } from './identity/extensions.ts'
 export type { IdentityKey, IdentityKeys } from './identity/key-ring.ts'
 export { generateKey, type PrivateKeyJson } from './identity/keys.ts'
-export { type AgentUser, createPersonalAgent, type PersonalAgent, type PersonalAgentOptions } from './personal-agent.ts'
+export {
+  type AgentTimeouts,
+  type AgentUser,
+  createPersonalAgent,
+  type PersonalAgent,
+  type PersonalAgentOptions,
+} from './personal-agent.ts'
 export type { Session, SessionState } from './session.ts'
 export type { KnownCompany } from './sessions/records.ts'
 export type { PendingSignIn, SignInResult } from './sessions/sign-in.ts'

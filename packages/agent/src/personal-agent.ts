@@ -48,8 +48,20 @@ export interface PersonalAgentOptions {
   readonly wait?: (milliseconds: number, signal?: AbortSignal) => Promise<void>
   /** The longest that one call waits when a Company limits it, in seconds; 60 when left out. Longer is reported. */
   readonly maxWaitSeconds?: number
+  /** How long a Company may take, in seconds. */
+  readonly timeouts?: AgentTimeouts
   /** Development only: takes `http:` on loopback hosts, as client and as Company. */
   readonly allowHttp?: boolean
+}
+
+/** How long a Company may take for one answer, from the request to the last byte, in seconds. */
+export interface AgentTimeouts {
+  /** `poppy.json`, metadata and OpenAPI documents; 10 when left out. */
+  readonly document?: number
+  /** The token and revocation endpoints; 20 when left out. */
+  readonly token?: number
+  /** A call of an operation; 60 when left out. */
+  readonly call?: number
 }
 
 /** A Personal Agent (4.1): one identity, many Users. */
@@ -102,6 +114,7 @@ export function createPersonalAgent(options: PersonalAgentOptions): PersonalAgen
       await sleep(milliseconds, undefined, signal ? { signal } : {})
     },
     maxWaitSeconds = 60,
+    timeouts = {},
   } = options
   const ring = createKeyRing({ clientId: options.clientId, keys: options.keys, store, now })
   const document = createIdentity({
@@ -113,6 +126,7 @@ export function createPersonalAgent(options: PersonalAgentOptions): PersonalAgen
     allowHttp,
   })
   const identity: Identity = { ...document, keySet: ring.keySet, signingKey: ring.signingKey }
+  const seconds = { document: timeouts.document ?? 10, token: timeouts.token ?? 20, call: timeouts.call ?? 60 }
   const queues = createQueues()
   // By time that passes, whatever `now` says: a lease measures how long nothing was heard.
   const lock = lockIn(store, { now: () => performance.now(), random, wait: (milliseconds) => sleep(milliseconds) })
@@ -124,7 +138,14 @@ export function createPersonalAgent(options: PersonalAgentOptions): PersonalAgen
     now,
     random,
     allowHttp,
-    readDocument: createDocumentReader(fetch, now, patience),
+    readDocument: createDocumentReader({
+      fetch,
+      now,
+      patience,
+      seconds: seconds.document,
+      wholeSeconds: 2 * seconds.document + maxWaitSeconds,
+    }),
+    seconds,
     patience,
     clocks: createClocks(now),
     nonces: createNonces(),

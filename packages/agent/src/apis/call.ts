@@ -31,7 +31,8 @@ const maxDocumentValues = 300_000
 /** As many of a kind as are looked at. */
 const maxApis = 20
 const maxAnswerBytes = 8 * 1024 * 1024
-const seconds = 60
+/** Deeper than anything that somebody would read. */
+const maxDepth = 200
 
 /** The APIs of a type that we know; others are skipped (6), and so is what a Company lists beyond all measure. */
 export function apisOf(found: FoundCompany, type: 'openapi' | 'mcp'): readonly ApiEntry[] {
@@ -97,7 +98,7 @@ export async function callOne(
   const response = await authorisedFetch(
     context,
     tokens,
-    { ...request, signal, seconds },
+    { ...request, signal, seconds: context.seconds.call },
     {
       company: found.name,
       origin: new URL(operation.api).origin,
@@ -133,11 +134,28 @@ async function findOperation(
 
 function parse(text: string, company: string): unknown {
   if (text === '') return null
+  // Whoever goes through it goes by recursion.
+  if (isDeeper(text, maxDepth)) throw new AgentError('bad_answer', `${company} answered with JSON nested too deeply.`)
   try {
     return JSON.parse(text)
   } catch {
     throw new AgentError('bad_answer', `${company} answered with JSON that can't be read.`)
   }
+}
+
+/** Whether brackets outside of strings stand deeper than so much. */
+function isDeeper(text: string, most: number): boolean {
+  let depth = 0
+  let inString = false
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === 0x5c) at += 1
+    else if (code === 0x22) inString = !inString
+    else if (!inString && (code === 0x5b || code === 0x7b)) depth += 1
+    else if (!inString && (code === 0x5d || code === 0x7d)) depth -= 1
+    if (depth > most) return true
+  }
+  return false
 }
 
 /** An API's own refusal, in its words, cleaned. */

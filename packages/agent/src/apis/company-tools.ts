@@ -5,7 +5,7 @@ import { cleanText, withoutSecretsInside } from '../net/text.ts'
 import type { SessionTokens } from '../sessions/tokens.ts'
 import type { CallInput } from './build-request.ts'
 import { apisOf, callOne, readApi } from './call.ts'
-import { mcpInput, operationInput } from './input-schema.ts'
+import { mcpInput, operationInput, schemaBudget } from './input-schema.ts'
 import { connectMcp, maxServers } from './mcp.ts'
 import type { Json } from './openapi.ts'
 
@@ -22,7 +22,7 @@ export interface CompanyTool {
   readonly description: string
   /** Scopes that it is known to need; empty where the Company doesn't say. */
   readonly scopes: readonly string[]
-  /** JSON Schema of its input: an object that stands for itself, without patterns. */
+  /** JSON Schema of its input: an object that stands for itself, without patterns. Made when it is first looked at. */
   readonly inputSchema: Json
   /**
    * Calls it.
@@ -50,7 +50,7 @@ export async function companyTools(
   tokens: SessionTokens,
   options: ToolsOptions,
 ): Promise<readonly CompanyTool[]> {
-  const tools = new Map<string, CompanyTool>()
+  const tools = new Map<string, ListedTool>()
   const sources = [
     ...apisOf(found, 'openapi').map(({ url }) => ({ url, read: () => fromOpenApi(context, found, find, tokens, url) })),
     ...apisOf(found, 'mcp')
@@ -58,7 +58,7 @@ export async function companyTools(
       .map(({ url }) => ({ url, read: () => fromMcp(context, found, find, tokens, url) })),
   ]
   for (const { url, read } of sources) {
-    let listed: readonly CompanyTool[] = []
+    let listed: readonly ListedTool[] = []
     try {
       listed = await read()
     } catch (error) {
@@ -71,7 +71,23 @@ export async function companyTools(
   }
   // The Company knows its tokens: what it writes into a description goes to a model.
   const secrets = await tokens.secrets()
-  return [...tools.values()].map(({ call, ...texts }) => ({ ...withoutSecretsInside(texts, secrets), call }))
+  return [...tools.values()].map(({ call, inputSchema, ...texts }) => {
+    let schema: Json | undefined
+    return {
+      ...withoutSecretsInside(texts, secrets),
+      call,
+      // A document can refer to so much that making all of it would keep the process busy.
+      get inputSchema() {
+        schema ??= withoutSecretsInside(inputSchema(), secrets)
+        return schema
+      },
+    }
+  })
+}
+
+/** A tool as it is read. */
+interface ListedTool extends Omit<CompanyTool, 'inputSchema'> {
+  readonly inputSchema: () => Json
 }
 
 function companyOf({ name, domain }: FoundCompany): CompanyTool['company'] {
@@ -84,8 +100,9 @@ async function fromOpenApi(
   find: () => Promise<FoundCompany>,
   tokens: SessionTokens,
   url: string,
-): Promise<readonly CompanyTool[]> {
+): Promise<readonly ListedTool[]> {
   const { operations, document } = await readApi(context, found, url)
+  const budget = schemaBudget()
   return operations.map((operation) => ({
     name: operation.id,
     via: 'openapi',
@@ -93,7 +110,7 @@ async function fromOpenApi(
     company: companyOf(found),
     description: cleanText(operation.description ?? operation.summary ?? '', maxDescription),
     scopes: operation.scopes ?? [],
-    inputSchema: operationInput(operation, document),
+    inputSchema: () => operationInput(operation, document, budget),
     call: async (input = {}, { signal } = {}) =>
       (await callOne(context, await find(), tokens, operation.id, input, { api: url, ...(signal ? { signal } : {}) }))
         .body,
@@ -106,7 +123,8 @@ async function fromMcp(
   find: () => Promise<FoundCompany>,
   tokens: SessionTokens,
   url: string,
-): Promise<readonly CompanyTool[]> {
+): Promise<readonly ListedTool[]> {
+  const budget = schemaBudget()
   const connection = await connectMcp(context, found, tokens, url)
   try {
     return (await connection.tools()).map((tool) => ({
@@ -116,7 +134,7 @@ async function fromMcp(
       company: companyOf(found),
       description: cleanText(tool.description ?? tool.title ?? '', maxDescription),
       scopes: [],
-      inputSchema: mcpInput(tool.inputSchema),
+      inputSchema: () => mcpInput(tool.inputSchema, budget),
       call: async (input = {}, { signal } = {}) => {
         // Connected for the one call: a connection that stays open belongs to whoever asks for it by `session.mcp`.
         const own = await connectMcp(context, await find(), tokens, url)

@@ -20,8 +20,18 @@ const numbers = [
   ...['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'],
 ]
 
+/** How much all the schemas of one document come to: one small thing can be referred to thousands of times. */
+export interface SchemaBudget {
+  left: number
+}
+
+/** The budget of one document. */
+export function schemaBudget(): SchemaBudget {
+  return { left: 60_000 }
+}
+
 /** The input of an operation: its parameters, and the members of its body beside them (see `CallInput`). */
-export function operationInput(operation: ApiOperation, document: Json): Json {
+export function operationInput(operation: ApiOperation, document: Json, budget: SchemaBudget): Json {
   const { body } = operation
   const members = body && isJsonObject(body.schema.properties) ? Object.entries(body.schema.properties) : []
   // Each input has its share, so that one without end leaves room for the others.
@@ -30,7 +40,7 @@ export function operationInput(operation: ApiOperation, document: Json): Json {
   const required: string[] = []
   const add = (name: string, schema: unknown, isRequired: boolean, description?: string) => {
     if (properties.has(name) || !isShowable(name)) return
-    const read = createReader(document, share)(schema, 1)
+    const read = createReader(document, share, budget)(schema, 1)
     properties.set(name, description === undefined ? read : { ...read, description: cleanText(description, maxText) })
     if (isRequired) required.push(name)
   }
@@ -49,8 +59,8 @@ export function operationInput(operation: ApiOperation, document: Json): Json {
 }
 
 /** The input of an MCP tool: the schema that its server lists, whose references are its own. */
-export function mcpInput(schema: unknown): Json {
-  const read = createReader(isJsonObject(schema) ? schema : {}, maxNodes)(schema, 0)
+export function mcpInput(schema: unknown, budget: SchemaBudget): Json {
+  const read = createReader(isJsonObject(schema) ? schema : {}, maxNodes, budget)(schema, 0)
   return read.type === 'object' ? read : { type: 'object', properties: {} }
 }
 
@@ -68,13 +78,14 @@ function isShowable(name: string): boolean {
 }
 
 /** Reads schemas of one document, all together no more than so much. */
-function createReader(root: Json, most: number): (schema: unknown, depth: number) => Json {
+function createReader(root: Json, most: number, budget: SchemaBudget): (schema: unknown, depth: number) => Json {
   let nodes = 0
   // The schemas that are being read: one that refers to itself says anything from there on.
   const open = new Set<unknown>()
   const read = (value: unknown, depth: number): Json => {
     const schema = resolve(root, value)
-    if (!isJsonObject(schema) || open.has(schema) || depth > maxDepth || ++nodes > most) return {}
+    if (!isJsonObject(schema) || open.has(schema) || depth > maxDepth) return {}
+    if (++nodes > most || --budget.left < 0) return {}
     open.add(schema)
     try {
       return { ...plainParts(schema), ...nestedParts(schema, (inner) => read(inner, depth + 1)) }

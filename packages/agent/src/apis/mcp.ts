@@ -129,24 +129,15 @@ export async function connectMcp(
   const transport = await mcpTransport(context, found, tokens, server)
   const client = new Client(
     { name: context.identity.name, version: '0.1.0' },
-    { versionNegotiation: { mode: 'auto' }, jsonSchemaValidator: unjudged },
+    { versionNegotiation: { mode: 'auto' }, jsonSchemaValidator: unjudged, listMaxPages: maxPages },
   )
   await inWords(found.name, () => client.connect(transport))
   return {
     url: server,
     tools: () =>
       inWords(found.name, async () => {
-        const tools: Tool[] = []
-        const seen = new Set<string | undefined>()
-        const whole = AbortSignal.timeout(listSeconds * 1000)
-        // A server that goes on for ever, or in a circle, is stopped where no person would choose any more.
-        for (let cursor: string | undefined; tools.length < maxTools && seen.size < maxPages; ) {
-          seen.add(cursor)
-          const listed = await client.listTools(cursor === undefined ? {} : { cursor }, { signal: whole })
-          tools.push(...listed.tools)
-          cursor = listed.nextCursor
-          if (cursor === undefined || seen.has(cursor)) break
-        }
+        // All pages, as many as are let: a server that goes on for ever is an error.
+        const { tools } = await client.listTools({}, { signal: AbortSignal.timeout(listSeconds * 1000) })
         return tokens.redact(tools.slice(0, maxTools))
       }),
     call: async (name, input = {}, { signal } = {}) => {

@@ -46,6 +46,8 @@ const maxAlternatives = 50
 const maxDescription = 10_000
 const maxUrl = 2048
 const maxName = 200
+/** Names in one reference: those that documents have are three or four. */
+const maxPointer = 20
 
 /** Reads the operations. Those that can't be read are left out. */
 export function readOperations(document: unknown, documentUrl: string): readonly ApiOperation[] {
@@ -110,7 +112,9 @@ export function resolve(document: Json, value: unknown, steps = 8): unknown {
   if (!isJsonObject(value) || typeof value.$ref !== 'string') return value
   if (steps === 0 || value.$ref.length > maxUrl || !value.$ref.startsWith('#/')) return undefined
   let found: unknown = document
-  for (const part of value.$ref.slice(2).split('/')) {
+  const parts = value.$ref.slice(2).split('/')
+  if (parts.length > maxPointer) return undefined
+  for (const part of parts) {
     const name = decode(part).replaceAll('~1', '/').replaceAll('~0', '~')
     found = isJsonObject(found) && Object.hasOwn(found, name) ? found[name] : undefined
   }

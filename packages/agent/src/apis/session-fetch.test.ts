@@ -198,7 +198,7 @@ describe('session.fetch', () => {
       `DPoP error="insufficient_scope", scope="poppy:read ${token}"`,
       `DPoP error="extension_required"`,
     ]) {
-      const status = challenge.includes('_') ? 403 : 401
+      const status = challenge.includes('_scope') || challenge.includes('_required') ? 403 : 401
       fake.switches.answers.push({
         status,
         headers: { 'www-authenticate': challenge },

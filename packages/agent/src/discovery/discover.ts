@@ -106,7 +106,8 @@ function originOf(domainOrUrl: string, allowHttp: boolean): URL {
 
 /** 3.1: equal to the host that was asked, a leading `www.` aside. A port counts only where the document names one. */
 function isSameDomain(domain: string, origin: URL): boolean {
-  if (/[/?#@\\\s]/.test(domain)) return false
+  // A name is compared as it will be shown: what a parser would drop or turn into another is none.
+  if (!/^(?:[\p{L}\p{M}\p{N}.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/iu.test(domain)) return false
   const stated = URL.parse(`https://${domain}`)
   if (!stated) return false
   const bare = (host: string) => host.replace(/^www\./, '')

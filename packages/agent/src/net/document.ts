@@ -19,6 +19,8 @@ export interface DocumentRules {
 
 interface Kept {
   readonly value: unknown
+  /** Bytes that it came in. */
+  readonly size: number
   readonly etag: string | null
   readonly freshUntil: number
   /** Its headers forbid using it without asking. */
@@ -31,17 +33,55 @@ type Ask = (url: string, headers: Record<string, string>) => Promise<Response>
 export type DocumentReader = (url: string, rules: DocumentRules) => Promise<unknown>
 
 const maxRedirects = 5
-const seconds = 10
 const maxKept = 500
+/** All that is kept together, in the bytes that it came in; read, it takes some times as much. */
+const maxKeptBytes = 24 * 1024 * 1024
 
 /** How long a document that can't be asked for again may still be used (RFC 9111, 4.2.4), in milliseconds. */
 const staleFor = 60 * 60 * 1000
 
-/** Makes a reader. `now` is Unix time in milliseconds. */
-export function createDocumentReader(fetch: Fetch, now: () => number, patience: Patience): DocumentReader {
-  const ask: Ask = (url, headers) => patience({ method: 'GET', url }, () => send(fetch, url, { headers }, { seconds }))
+/** What a reader works with. */
+export interface DocumentReaderOptions {
+  readonly fetch: Fetch
+  /** Unix time in milliseconds. */
+  readonly now: () => number
+  readonly patience: Patience
+  /** For one answer, from the request to the last byte. */
+  readonly seconds: number
+  /** For a document, with all its redirects and all that a Company asks to wait. */
+  readonly wholeSeconds: number
+}
+
+/** Makes a reader. */
+export function createDocumentReader(options: DocumentReaderOptions): DocumentReader {
+  const { fetch, now, patience, seconds, wholeSeconds } = options
   const kept = new Map<string, Kept>()
+  const keep = (url: string, next: Kept | undefined) => {
+    kept.delete(url)
+    if (next) kept.set(url, next)
+    let size = 0
+    for (const one of kept.values()) size += one.size
+    for (const [oldest, one] of kept) {
+      if (kept.size <= maxKept && size <= maxKeptBytes) return
+      kept.delete(oldest)
+      size -= one.size
+    }
+  }
   return async (url, rules) => {
+    const whole = AbortSignal.timeout(wholeSeconds * 1000)
+    const ask: Ask = (at, headers) =>
+      patience({ method: 'GET', url: at, signal: whole }, () =>
+        send(fetch, at, { headers }, { seconds, signal: whole }),
+      )
+    try {
+      return await read(ask, url, rules)
+    } catch (error) {
+      if (error instanceof AgentError || !whole.aborted) throw error
+      throw new AgentError('unreachable', `The ${rules.what} did not arrive in time.`)
+    }
+  }
+
+  async function read(ask: Ask, url: string, rules: DocumentRules): Promise<unknown> {
     const before = kept.get(url)
     if (before && before.freshUntil > now()) return before.value
     const asked = now()
@@ -53,13 +93,13 @@ export function createDocumentReader(fetch: Fetch, now: () => number, patience: 
     })
     if (response === null) return before?.value
     if (response.status === 304 && before) {
-      kept.set(url, { ...before, freshUntil: asked + freshFor(response.headers, asked) })
+      keep(url, { ...before, freshUntil: asked + freshFor(response.headers, asked) })
       await response.body?.cancel()
       return before.value
     }
     if (response.status !== 200) {
       await response.body?.cancel()
-      kept.delete(url)
+      keep(url, undefined)
       const missing = response.status === 404 || response.status === 410
       throw new AgentError(
         missing ? 'not_a_company' : response.status >= 500 || response.status === 429 ? 'unreachable' : 'bad_document',
@@ -67,18 +107,16 @@ export function createDocumentReader(fetch: Fetch, now: () => number, patience: 
         { status: response.status },
       )
     }
-    const value = parse(await readText(response, rules.maxBytes), rules)
-    kept.delete(url)
-    if (mayKeep(response.headers)) {
-      kept.set(url, {
-        value,
-        etag: response.headers.get('etag'),
-        freshUntil: asked + freshFor(response.headers, asked),
-        mustAsk: mustAsk(response.headers),
-      })
-      const oldest = kept.keys().next()
-      if (kept.size > maxKept && !oldest.done) kept.delete(oldest.value)
+    const text = await readText(response, rules.maxBytes)
+    const value = parse(text, rules)
+    const fresh: Kept = {
+      value,
+      size: text.length,
+      etag: response.headers.get('etag'),
+      freshUntil: asked + freshFor(response.headers, asked),
+      mustAsk: mustAsk(response.headers),
     }
+    keep(url, mayKeep(response.headers) ? fresh : undefined)
     return value
   }
 }

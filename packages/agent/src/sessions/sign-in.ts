@@ -90,7 +90,7 @@ export async function beginSignIn(
   if (refused.length > 0) {
     throw new AgentError(
       'sign_in_unavailable',
-      `${found.name} does not offer ${refused.map((scope) => cleanText(scope, 60)).join(', ')} at sign-in; it offers ${offered.join(', ') || 'nothing'}.`,
+      `${found.name} does not offer ${cleanText(refused.join(', '), 200)} at sign-in; it offers ${cleanText(offered.join(', '), 400) || 'nothing'}.`,
     )
   }
   const held = (await tokens.records.account())?.scopes ?? []

@@ -19,7 +19,6 @@ import { cleanText, withoutSecrets } from '../net/text.ts'
 /** Requests to the token and revocation endpoints (4.2, 4.8, 4.9): client assertion, proof, nonce, rate limit. */
 
 const maxBytes = 64 * 1024
-const seconds = 20
 
 /** An OAuth error of the endpoint, as the Company sent it. */
 export interface OAuthFailure {
@@ -124,7 +123,7 @@ async function post(
         context.fetch,
         url,
         { method: 'POST', headers, body: new URLSearchParams(form).toString() },
-        { seconds },
+        { seconds: context.seconds.token },
       )
       context.nonces.remember(url, answer)
       return answer
