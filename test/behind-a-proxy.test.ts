@@ -40,7 +40,7 @@ const ways: readonly Way[] = [
   { name: 'strips the prefix', config: { proxy: { stripsBasePath: true } }, rewrite: strips },
   {
     name: 'strips it and says localhost',
-    config: { proxy: { stripsBasePath: true }, nonces: true },
+    config: { proxy: { stripsBasePath: true }, nonces: true, toolsResource: `${host}${basePath}/tools` },
     rewrite: callsItself('localhost:3000', strips),
   },
   {

@@ -257,6 +257,16 @@ describe('a wrong configuration', () => {
       development: true,
     }
     expect(() => createCompany({ ...right, ...local, log: silent })).not.toThrow()
+    const reach = {
+      organization: { name: 'A', domains: ['miramar.example', 'miramar.de'], description: 'A hotel.' },
+      basePath: '/svc2/v1',
+      issuer: 'https://miramar.example/guests/',
+      proxy: { stripsBasePath: true, hosts: ['app:3000', '10.0.0.7', '[fd00::1]:80'], forwardedHost: true },
+      apis: [api({}), api({ url: 'https://api.miramar.de/o.json', resource: 'urn:miramar:orders' })],
+      toolsResource: 'https://miramar.example/tools',
+      extensions: { 'miramar.de/loyalty': { version: '2', tiers: ['gold', null, { of: 1 }] } },
+    } as const
+    expect(() => createCompany({ ...right, ...reach } as CompanyConfig)).not.toThrow()
     const lists = { allow: ['https://agent.example/agent.json'], block: () => false }
     expect(() =>
       createCompany({ ...right, agents: lists, nonces: { lifetime: 60 }, secret: [secret, `${secret}!`] }),

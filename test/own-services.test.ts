@@ -1,5 +1,10 @@
-import type { CompanyConfig } from 'poppyseed'
+import { createMcpHandler, McpServer } from '@modelcontextprotocol/server'
+import type { Company, CompanyConfig, Principal } from 'poppyseed'
 import { describe, expect, it } from 'vitest'
+import { listen } from './setup/listen.ts'
+import { tlsProxy } from './setup/names.ts'
+import { createSiteCompany, makeSitePages, siteHandler } from './setup/site.ts'
+import { internetFetcher, openVisitor } from './setup/small-internet.ts'
 import type { WireAgent } from './setup/wire-agent.ts'
 import { makeWorld, outcome, type Tokens, type World } from './setup/world.ts'
 
@@ -198,5 +203,80 @@ describe('services with tokens of their own', () => {
     await expect(ask({ resource: `${origin}/pool` })).rejects.toThrow(/no resource that `apis` lists/)
     await expect(ask({ mcp: `${origin}/poppy/mcp` })).rejects.toThrow(/no MCP server that `apis` lists/)
     await expect(ask({ mcp: concierge, resource: spa })).rejects.toThrow(/`resource` or `mcp`/)
+  })
+})
+
+/** The concierge: an MCP server as its own people write it, behind one line that asks who is calling. */
+async function askConcierge(company: Company, request: Request): Promise<Response> {
+  const caller = await company.authenticate(request, { mcp: concierge })
+  if (caller instanceof Response) return caller
+  const handler = createMcpHandler(() => conciergeServer(caller))
+  const authInfo = { token: '', clientId: caller.clientId, scopes: [...caller.scopes] }
+  return handler.fetch(request, { authInfo })
+}
+
+function conciergeServer(caller: Principal): McpServer {
+  const server = new McpServer({ name: 'concierge', version: '1' })
+  server.registerTool('who_asks', { description: 'Says for whom it works.' }, () => ({
+    content: [{ type: 'text', text: `${caller.userId} at ${caller.resource}` }],
+  }))
+  return server
+}
+
+describe('a Personal Agent', () => {
+  it('finds each service and brings the token that is for it, to the company’s own MCP server too [4.3.resource-agent, 4.3.resource, 6.accepts-tokens, 6.mcp-tokens, K40]', {
+    timeout: 60_000,
+  }, async () => {
+    const pages = makeSitePages()
+    const given: (string | null)[] = []
+    let company: Company | undefined
+    const { port } = await listen(
+      () => {
+        const config = { ...services, fetchDocument: internetFetcher() }
+        const made = createSiteCompany({ origin, pages, log: [] }, config)
+        company = made
+        const ours = siteHandler(made, pages)
+        const document = (server: string, id: string) => ({
+          openapi: '3.1.0',
+          info: { title: id, version: '1' },
+          servers: [{ url: server }],
+          paths: { [`/${id}`]: { get: { operationId: id, responses: { 200: { description: 'Yes.' } } } } },
+        })
+        return async (request) => {
+          const url = new URL(request.url)
+          const api = { '/spa': { resource: spa }, '/shop': {}, '': { resource: kitchen } }
+          if (url.pathname === '/concierge/mcp') return askConcierge(made, request)
+          for (const [base, need] of Object.entries(api)) {
+            const isKitchen = url.hostname === 'kitchen.miramar.example'
+            if ((base === '') !== isKitchen) continue
+            const id = base === '' ? 'menu' : `${base.slice(1)}_hours`
+            if (url.pathname === `${base}/openapi.json`)
+              return Response.json(document((isKitchen ? kitchenHost : origin) + base, id))
+            if (url.pathname !== `${base}/${id}`) continue
+            const caller = await made.authenticate(request, need)
+            if (caller instanceof Response) return caller
+            given.push(caller.resource)
+            return Response.json({ from: id })
+          }
+          return ours(request)
+        }
+      },
+      { origin },
+    )
+    await company?.start()
+    const ports = {
+      'miramar.example': await tlsProxy('miramar.example', port),
+      'kitchen.miramar.example': await tlsProxy('kitchen.miramar.example', port),
+    }
+    const { agent } = await openVisitor(ports)
+    const session = (await agent.forUser('maya').company('miramar.example')).session()
+    const { userId } = (await session.call('echo', { text: 'a' })).body as { userId: string }
+    for (const id of ['spa_hours', 'shop_hours', 'menu'])
+      expect((await session.call(id, {})).body).toEqual({ from: id })
+    expect(given).toEqual([spa, null, kitchen])
+    const mcp = await session.mcp({ url: concierge })
+    const said = await mcp.call('who_asks')
+    expect(said.content).toEqual([{ type: 'text', text: `${userId} at ${concierge}` }])
+    await mcp.close()
   })
 })
