@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { serve } from '@hono/node-server'
+import { createServer } from 'node:http'
 import { createCompany, tool } from 'poppyseed'
+import { toNodeHandler } from 'poppyseed/node'
 import { sqlite } from 'poppyseed/sqlite'
 import { z } from 'zod'
 
@@ -29,14 +30,8 @@ const company = createCompany({
   ],
 })
 
-const site = () => new Response('My hotel’s own pages.')
+const poppy = toNodeHandler(company)
 
-serve(
-  {
-    port: 3000,
-    hostname: '127.0.0.1',
-    overrideGlobalObjects: false,
-    fetch: (request) => (company.owns(request) ? company.fetch(request) : site()),
-  },
-  () => console.log('My Hotel is open at http://localhost:3000'),
-)
+createServer((request, response) => {
+  poppy(request, response, () => response.end('My hotel’s own pages.'))
+}).listen(3000, '127.0.0.1', () => console.log('My Hotel is open at http://localhost:3000'))

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AnswerDropped } from '../faults/answer-dropped.ts'
-import { headersOf, rememberNodeRequest, targetOf, urlOf } from './web-request.ts'
+import { headersOf, noteNodeRequest, targetOf, urlOf } from './web-request.ts'
 
 /** A Company behind Node's own `http`, Express or Connect. */
 
@@ -59,7 +59,7 @@ async function listenerOf(company: Mountable): Promise<Listener> {
     (request, { incoming, outgoing }) => {
       const node = incoming as IncomingMessage
       const mine = wasRead(node) ? withoutBody(request, node) : request
-      rememberNodeRequest(mine, node)
+      noteNodeRequest(mine, node)
       return company.fetch(mine).catch((error: unknown) => {
         if (error instanceof AnswerDropped) outgoing.destroy()
         throw error

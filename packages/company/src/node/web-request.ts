@@ -43,7 +43,7 @@ export function toWebRequest(request: IncomingMessage): Request {
   const url = urlOf(request)
   if (url === null) throw new TypeError('The request names no URL.')
   const web = new Request(url, { method: request.method ?? 'GET', headers: headersOf(request) })
-  rememberNodeRequest(web, request)
+  noteNodeRequest(web, request)
   return web
 }
 
@@ -72,8 +72,15 @@ export async function sendResponse(answer: Response, response: ServerResponse): 
 
 const nodeRequests = new WeakMap<Request, IncomingMessage>()
 
-/** Remembers where a Web Request comes from, also for limits by address (4.3). */
-export function rememberNodeRequest(web: Request, request: IncomingMessage): void {
+/**
+ * Notes which Node request is behind a Web one, for {@link nodeRequestOf} and for limits by address (4.3). `toNodeHandler`
+ * and `toWebRequest` do it themselves; a framework that makes Web Requests of its own has the Node request at hand.
+ *
+ * ```ts
+ * noteNodeRequest(c.req.raw, c.env.incoming) // in Hono on @hono/node-server
+ * ```
+ */
+export function noteNodeRequest(web: Request, request: IncomingMessage): void {
   nodeRequests.set(web, request)
   // A Unix socket has none: then whoever is behind it is the company's to tell.
   const { remoteAddress } = request.socket
