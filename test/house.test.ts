@@ -98,6 +98,7 @@ describe('what is published', () => {
     'protocol/src/index.ts',
     'company/src/index.ts',
     'company/src/node.ts',
+    'company/src/testing.ts',
     'agent/src/index.ts',
     'agent/src/ai/ai-tools.ts',
   ]
