@@ -24,7 +24,8 @@ async function open(config: Partial<CompanyConfig> = {}) {
     agents: { block: (clientId) => blocked.has(clientId), ...config.agents },
   })
   const host = await openAgentHost({ company: site.origin, now })
-  const openConsent = () => fetch(`${site.origin}/poppy/authorize?${authorizationQuery(host.agent)}`)
+  const openConsent = (prefix = '') =>
+    fetch(`${site.origin}${prefix}/poppy/authorize?${authorizationQuery(host.agent)}`)
   /** Opens the page, and gives the address of the picture on it. */
   const logoOn = async () => /<img[^>]* src="([^"]+)"/.exec(await (await openConsent()).text())?.[1]
   const get = (path: string | undefined) => fetch(new URL(path ?? 'none', site.origin))
@@ -75,6 +76,14 @@ describe('an agent’s logo', () => {
     await Promise.all(Array.from({ length: 50 }, () => get(path)))
     expect(await logoOn()).toBe(path)
     expect(host.count('/logo')).toBe(1)
+  })
+
+  it('is below the path prefix, where there is one', async () => {
+    const { host, openConsent, get } = await open({ basePath: '/svc2' })
+    showLogo(host, png(8, 8))
+    const path = /<img class="logo" src="([^"]+)"/.exec(await (await openConsent('/svc2')).text())?.[1]
+    expect(path).toMatch(/^\/svc2\/poppy\/agents\/logo\//)
+    expect((await get(path)).status).toBe(200)
   })
 
   it('is on the page for a code from another device too [4.5.shows-logo]', async () => {

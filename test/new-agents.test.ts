@@ -237,13 +237,14 @@ describe('the limit on new agents', () => {
     })
   }
 
-  it('is 100 where nothing is said, and none where the company says null', async () => {
+  it('is 100 where nothing is said, and none where the company says null or who may come', async () => {
     const world = await makeWorld()
     const free = await makeWorld({ agents: { newPerHour: null } })
+    const listed = await makeWorld({ agents: { allow: () => true } })
     for (let index = 0; index < 21; index++) {
       const path = `https://a${index}.many.example/agent.json`
       expect((await (await world.newAgent(path)).startSession()).status).toBe(index < 20 ? 200 : 429)
-      expect((await (await free.newAgent(path)).startSession()).status).toBe(200)
+      for (const other of [free, listed]) expect((await (await other.newAgent(path)).startSession()).status).toBe(200)
     }
   })
 

@@ -135,8 +135,8 @@ export function connectedAgentsOf(company: () => Company): ConnectedAgents {
       const agents = await company().accounts.connectedAgents(guestId)
       return agents.map((agent) => ({
         id: agent.clientId,
-        name: agent.host,
-        host: agent.clientId,
+        name: agent.name,
+        host: agent.host,
         rights: agent.rights.map(({ text }) => text),
         since: agent.connectedAt,
         lastUsed: agent.lastUsedAt,

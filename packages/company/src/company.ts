@@ -5,7 +5,7 @@ import { createAgentDirectory } from './agents/directory.ts'
 import { createLogos, fetchByCompany, fetchGuarded, logoPeriod } from './agents/logo.ts'
 import { createNewcomers } from './agents/newcomers.ts'
 import { createRegistration } from './agents/registration.ts'
-import { defaultNewPerHour } from './agents/settings.ts'
+import { newPerHourOf } from './agents/settings.ts'
 import { type BrowserReader, readBrowserPrincipal } from './browser/browser-principal.ts'
 import { type CheckedConfig, type CompanyConfig, checkConfig } from './config.ts'
 import { createAddressMarks } from './crypto/address-mark.ts'
@@ -160,7 +160,7 @@ export function createCompany(config: CompanyConfig): Company {
     scope: () => lifecycle.scope(),
     now,
     registration: agents.register ? createRegistration({ register: agents.register, now, log }) : null,
-    newPerHour: agents.newPerHour === undefined ? defaultNewPerHour : agents.newPerHour,
+    newPerHour: newPerHourOf(agents),
   })
   const directory = createAgentDirectory({
     fetchDocument: watchFetches(config.fetchDocument ?? (fetcher as NonNullable<typeof fetcher>), telemetry.part),

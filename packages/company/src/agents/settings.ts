@@ -16,7 +16,10 @@ export interface AgentSettings {
    * is kept in the store; put an agent on `block` to take it back.
    */
   readonly register?: RegisterAgent
-  /** How many new agents an hour may bring, 100 when left out; a fifth of them from one site. null: no limit. */
+  /**
+   * How many new agents an hour may bring; a fifth of them from one site. null: no limit. Left out, 100, or no limit where
+   * `allow` says who may come.
+   */
   readonly newPerHour?: number | null
   /**
    * Whether the consent page shows the agent's logo: true when left out. A function fetches logos in place of the guarded
@@ -25,8 +28,12 @@ export interface AgentSettings {
   readonly logos?: boolean | FetchLogo
 }
 
-/** New agents in an hour where the company sets nothing. */
-export const defaultNewPerHour = 100
+/** How many new agents an hour may bring; null without a limit. */
+export function newPerHourOf({ allow, newPerHour }: AgentSettings): number | null {
+  if (newPerHour !== undefined) return newPerHour
+  // Whoever is on the company's own list is nobody that it doesn't know.
+  return allow === undefined ? 100 : null
+}
 
 /** @throws ConfigurationError with a sentence that says what to write */
 export function checkAgents({
