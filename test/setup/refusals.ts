@@ -1,3 +1,4 @@
+import type { CompanyConfig } from 'poppyseed'
 import { expect } from 'vitest'
 import { decideOn, openForm, redirectOf } from './consent.ts'
 import { stores } from './stores.ts'
@@ -37,10 +38,10 @@ export interface Stage {
 }
 
 /** Sets the stage: an agent that is signed in, and a code that waits to be exchanged. */
-export async function setStage(kind: 0 | 1 = 0): Promise<Stage> {
+export async function setStage(kind: 0 | 1 = 0, config: Partial<CompanyConfig> = {}): Promise<Stage> {
   const database = await (stores[kind] as (typeof stores)[number]).fresh()
   const store = watch(database.store())
-  const world = await makeWorld({ limits: false }, store)
+  const world = await makeWorld({ limits: false, ...config }, store)
   const { agent, origin } = world
   const secrets = new Set<string>()
   const session = await world.start()

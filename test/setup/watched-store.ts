@@ -4,7 +4,7 @@ import type { Store } from 'poppyseed'
 export interface WatchedStore extends Store {
   /** The statements that went to the database, without their values. Emptied by the test. */
   readonly statements: string[]
-  /** Everything that a refused request must leave as it was: Sessions, grants and codes. */
+  /** Everything that a refused request must leave as it was: Sessions, grants, codes, device codes and joined browsers. */
   readonly dump: () => Promise<unknown>
   /** How many ids of assertions and forms, and of proofs, are remembered. */
   readonly spent: () => Promise<{ readonly ids: number; readonly proofs: number }>
@@ -31,6 +31,13 @@ export function watch(store: Store): WatchedStore {
       sessions: await query().selectFrom('poppy_sessions').selectAll().orderBy('id').execute(),
       grants: await query().selectFrom('poppy_grants').selectAll().orderBy('id').execute(),
       codes: await query().selectFrom('poppy_codes').selectAll().orderBy('code_hash').execute(),
+      devices: await query()
+        .selectFrom('poppy_device_codes')
+        // When it was last asked about is for the next question's pace alone.
+        .select(['code_hash', 'client_id', 'scopes', 'status', 'account', 'approved_scopes', 'expires_at'])
+        .orderBy('code_hash')
+        .execute(),
+      browsers: await query().selectFrom('poppy_browsers').selectAll().orderBy('cookie_hash').execute(),
     }),
     spent: async () => ({
       ids: (await query().selectFrom('poppy_used_ids').select('id_hash').execute()).length,
