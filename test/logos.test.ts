@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import fc from 'fast-check'
 import type { CompanyConfig } from 'poppyseed'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createGuardedFetch } from '../packages/company/src/net/guarded-fetch.ts'
@@ -176,6 +177,27 @@ describe('the address of a logo', () => {
     expect((await get(`/poppy/agents/logo/`)).status).toBe(404)
     expect([other.asked, host.count('/logo')]).toEqual([[], 0])
     expect((await get(path)).status).toBe(200)
+  })
+
+  it('leads nowhere, whatever is written there', async () => {
+    const world = await makeWorld({ agents: { logos: () => expect.fail('fetched') } })
+    const parts = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.webUrl(),
+      fc.stringMatching(/^[\w-]{1,90}\.[\w-]{8}\.[\w-]{43}$/),
+      fc.constantFrom('..', '%2e%2e', '%', '%00', '.'.repeat(3), 'a.b.c'),
+    )
+    await fc.assert(
+      fc.asyncProperty(parts, async (part) => {
+        for (const written of [part, encodeURIComponent(part.toWellFormed())]) {
+          const url = URL.parse(`${world.origin}/poppy/agents/logo/${written}`)
+          if (url?.pathname.startsWith('/poppy/agents/logo/'))
+            expect((await world.send(new Request(url))).status).toBe(404)
+        }
+      }),
+      { numRuns: process.env.LONG ? 100_000 : 500 },
+    )
+    expect(world.log.filter((line) => line.startsWith('error'))).toEqual([])
   })
 
   it('ends after a day or two, and at once for an agent that is blocked', async () => {

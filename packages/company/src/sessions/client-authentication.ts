@@ -78,9 +78,7 @@ export async function identifyClient<T>(
   try {
     return await identify()
   } catch (error) {
-    // A new agent that came too early has shown who it is; its address is nobody's to pay for.
-    const isKnown = error instanceof PoppyError && error.code === 'rate_limited'
-    if (error instanceof PoppyError && !isKnown && errorRow(error.code).status < 500) limits.countFailure(request)
+    if (error instanceof PoppyError && errorRow(error.code).status < 500) limits.countFailure(request)
     throw error
   }
 }
