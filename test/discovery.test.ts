@@ -60,12 +60,13 @@ describe('the OAuth metadata', () => {
       scopes_supported: ['poppy:read', 'poppy:write', 'loyalty'],
       code_challenge_methods_supported: ['S256'],
       authorization_response_iss_parameter_supported: true,
-      token_endpoint_auth_methods_supported: ['private_key_jwt'],
+      token_endpoint_auth_methods_supported: ['private_key_jwt', 'none'],
       token_endpoint_auth_signing_alg_values_supported: algorithms,
       revocation_endpoint_auth_methods_supported: ['private_key_jwt'],
       revocation_endpoint_auth_signing_alg_values_supported: algorithms,
       dpop_signing_alg_values_supported: algorithms,
       client_id_metadata_document_supported: true,
+      protected_resources: [`${origin}/poppy/mcp`],
     })
     for (const name of ['token_endpoint', 'revocation_endpoint', 'authorization_endpoint'])
       expect(world.company.owns(new Request(String(metadata[name])))).toBe(true)

@@ -48,6 +48,8 @@ export const webAndApis = [
       'mcp-own-url': 'company MUST accept at an MCP server only tokens issued for its url',
       'mcp-metadata': 'plain: company MUST publish protected resource metadata for each listed MCP server',
       'mcp-authorization-servers': 'company MUST have auth.issuer among the authorization_servers of an MCP server',
+      'mcp-own-flow':
+        "plain: company MUST treat a sign-in through MCP's own flow as the start of a new signed-in Session",
       challenge: 'plain: company MUST put these errors into WWW-Authenticate',
       'challenge-agent': 'plain: agent MUST read these errors from WWW-Authenticate',
       'known-caller': 'plain: company MUST know of each request which Personal Agent makes it and for which User',
@@ -62,10 +64,6 @@ export const webAndApis = [
       'invalid-token-agent': 'table: agent MUST renew its token or start a new Session after invalid_token',
       'sign-in-required-agent': 'table: agent MUST use its Account Token or sign in after sign_in_required',
       'insufficient-scope-agent': 'table: agent MUST ask for more scopes after insufficient_scope',
-    },
-    later: {
-      'mcp-own-flow':
-        "plain: company MUST treat a sign-in through MCP's own flow as the start of a new signed-in Session",
     },
   }),
 ]

@@ -51,6 +51,7 @@ export function codeRow(row: Partial<Row<CodesTable>> = {}): Row<CodesTable> {
     code_challenge: 'challenge',
     account: 'ada',
     scopes: 'poppy:read',
+    resource: null,
     created_at: now,
     expires_at: now + minutes(1),
     used_at: null,

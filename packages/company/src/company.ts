@@ -15,7 +15,7 @@ import { createNonces } from './crypto/nonce.ts'
 import { systemRandom } from './crypto/random.ts'
 import { createSealer } from './crypto/seal.ts'
 import { type Addresses, createAddresses, publicPath } from './discovery/addresses.ts'
-import { type Published, resourcesOf } from './discovery/documents.ts'
+import { mcpServersOf, type Published, resourcesOf } from './discovery/documents.ts'
 import { createExtensionCheck } from './discovery/extensions.ts'
 import { createHosts } from './discovery/hosts.ts'
 import { createFaults } from './faults/faults.ts'
@@ -213,7 +213,7 @@ export function createCompany(config: CompanyConfig): Company {
     proofSkew,
     company: addresses.issuer,
     tokenEndpoint: addresses.token,
-    mcpResources: [...(published.hasTools ? [addresses.mcp] : []), ...checked.apis.mcpServers],
+    mcpResources: mcpServersOf(published),
     resources: resourcesOf(published),
     limits,
     requestLimits,
@@ -255,6 +255,7 @@ export function createCompany(config: CompanyConfig): Company {
           serverInfo: { name: checked.domains[0] as string, title: config.organization.name, version: '1' },
           url: addresses.mcp,
           resourceMetadataUrl: addresses.mcpMetadata,
+          hostNames: hosts.names,
           log,
         })
       : null,

@@ -210,7 +210,8 @@ function toolRoutes(parts: HandlerParts, fail: Route['fail'], nonce: () => strin
     const principal = await authenticator.withProof(request, needed)
     return callToolOverHttp(registry, name, request, principal, await readBody(request, toolBodyLimit))
   }
-  const callMcp: Handler = async (request) => mcp.fetch(request, await authenticator.withBearer(request, mcpUrl))
+  const callMcp: Handler = async (request) =>
+    mcp.turnAway(request) ?? mcp.fetch(request, await authenticator.withBearer(request, mcpUrl))
   return {
     [`${routeOf(tools)}/*`]: { methods: { POST: withNonce(call, nonce) }, crossOrigin: true, fail },
     [routeOf(mcpUrl)]: {
@@ -243,8 +244,10 @@ function signInRoutes(parts: HandlerParts, failed: Route['fail']): Record<string
     random: parts.random,
     log: parts.log,
     offered: published.signIn.direct ?? [],
+    mcpResources: parts.tokenSettings.mcpResources,
     texts: published.scopes,
     accountTokenLifetime: parts.accountTokenLifetime,
+    sessionTokenLifetime: parts.tokenSettings.tokenLifetime,
   }
   const { direct, device } = published.signIn
   const byDevice = deviceRoutes({

@@ -37,6 +37,7 @@ describe('a client metadata document', () => {
       name: 'Example Agent',
       logoUri: 'https://agent.example/logo.png',
       jwksUri: 'https://agent.example/jwks.json',
+      authentication: 'private_key_jwt',
       redirectUris: ['https://agent.example/oauth/callback'],
       extensions: { operations: '1' },
     })
@@ -49,6 +50,7 @@ describe('a client metadata document', () => {
       name: undefined,
       logoUri: undefined,
       jwksUri: example.jwks_uri,
+      authentication: 'private_key_jwt',
       redirectUris: [],
       extensions: {},
     })
@@ -144,12 +146,32 @@ describe('a client metadata document', () => {
 
   it('names no other way of authentication than private_key_jwt [4.1.auth-method]', () => {
     expect(faultOf({ token_endpoint_auth_method: undefined })).toBe('accepted')
-    for (const method of ['none', 'client_secret_basic', 'PRIVATE_KEY_JWT', '']) {
+    for (const method of ['client_secret_basic', 'PRIVATE_KEY_JWT', '']) {
       expect(faultOf({ token_endpoint_auth_method: method })).toMatch('must be private_key_jwt')
     }
     for (const method of [null, 7, ['private_key_jwt']]) {
       expect(faultOf({ token_endpoint_auth_method: method })).toMatch('token_endpoint_auth_method')
     }
+  })
+
+  it('of an MCP client that can’t authenticate has no keys, and no address but those on its own host [4.1.redirect-uris-same-domain]', () => {
+    const method = { token_endpoint_auth_method: 'none' }
+    const own = 'https://agent.example/back'
+    const listening = ['http://127.0.0.1:33418/', 'http://localhost/back', 'com.agent.example:/back']
+    const elsewhere = [
+      'https://evil.example/back',
+      'https://agent.example@evil.example/',
+      'https://agent.example/back#x',
+    ]
+    const redirect_uris = [...listening, own, ...elsewhere]
+    for (const jwks_uri of [undefined, example.jwks_uri, 'https://evil.example/jwks.json'])
+      expect(read({ ...method, jwks_uri, redirect_uris })).toMatchObject({
+        authentication: 'none',
+        jwksUri: undefined,
+        redirectUris: [own],
+      })
+    for (const nowhere of [listening, elsewhere, [], undefined])
+      expect(faultOf({ ...method, redirect_uris: nowhere })).toMatch('none of the redirect_uris is HTTPS on the host')
   })
 
   it('is refused in any other shape, with its own error alone', () => {

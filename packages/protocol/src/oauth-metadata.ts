@@ -30,6 +30,8 @@ export const oauthMetadataSchema = z.object({
   dpop_signing_alg_values_supported: list,
   authorization_response_iss_parameter_supported: flag,
   client_id_metadata_document_supported: flag,
+  // RFC 9728, 4: what an MCP client may ask a token for
+  protected_resources: list,
 })
 
 /** The metadata document, as it travels. */

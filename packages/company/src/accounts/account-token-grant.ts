@@ -1,8 +1,8 @@
-import { makeId, PoppyError } from '@poppyseed/protocol'
+import { PoppyError } from '@poppyseed/protocol'
 import { sha256 } from '../crypto/hash.ts'
 import { isActive } from '../sessions/rights.ts'
-import { invalidSession, sessionRow } from '../sessions/session-grant.ts'
-import { insertSession, peekSession, signInSession } from '../sessions/store.ts'
+import { invalidSession, openSignedInSession } from '../sessions/session-grant.ts'
+import { peekSession, signInSession } from '../sessions/store.ts'
 import { narrowScopes, type TokenRequest } from '../sessions/token-request.ts'
 import { type Issued, issueTokens } from '../sessions/token-response.ts'
 import { findGrantByToken, noteGrantUse, scopesOf } from './store.ts'
@@ -46,21 +46,9 @@ export async function useAccountToken(request: TokenRequest): Promise<Response> 
       // Thrown, so that all of this transaction is undone: over a limit, a retry may bring the same assertions (4.3).
       settings.requestLimits.countSession(client.clientId, grant.user_id)
       await noteGrantUse(scope, { grantId: grant.id, now })
-      const id = makeId('ses', settings.random)
-      const expiresAt = now + settings.sessionLifetime
-      await insertSession(
-        scope,
-        sessionRow({
-          id,
-          clientId: client.clientId,
-          userId: grant.user_id,
-          account: grant.account,
-          grantId: grant.id,
-          now,
-          expiresAt,
-        }),
-      )
-      return { sessionId: id, epoch: 0, sessionExpiresAt: expiresAt, ...signedIn }
+      const begin = { userId: grant.user_id, account: grant.account, grantId: grant.id, now }
+      const ownMcpFlow = grant.sign_in === 'mcp' && request.binding.type === 'Bearer'
+      return { ...(await openSignedInSession(request, { ...begin, ownMcpFlow })), ...signedIn }
     }
     const session = await peekSession(scope, existing)
     if (!session || session.clientId !== client.clientId || session.userId !== grant.user_id)

@@ -76,7 +76,8 @@ export function createAccounts(options: {
         clientId: grant.clientId,
         host: new URL(grant.clientId).host,
         name: names.get(grant.clientId) ?? new URL(grant.clientId).host,
-        signIn: grant.signIn,
+        // 6: to whoever approved it, MCP's own flow was a Direct Sign-In
+        signIn: grant.signIn === 'mcp' ? 'direct' : grant.signIn,
         rights: grant.scopes.map((scope) => ({ scope, text: options.texts[scope] ?? scope })),
         connectedAt: grant.createdAt,
         lastUsedAt: grant.lastUsedAt,

@@ -29,7 +29,8 @@ export async function readPerson(scope: Scope, person: Person): Promise<PersonRo
     const grants = await grantsOfPerson(scope, person).orderBy('created_at').orderBy('id').execute()
     const codes = await db.query
       .selectFrom('poppy_codes')
-      .select(['client_id', 'redirect_uri', 'account', 'scopes', 'created_at', 'expires_at', 'used_at', 'grant_id'])
+      .select(['client_id', 'redirect_uri', 'account', 'scopes', 'resource', 'created_at', 'expires_at'])
+      .select(['used_at', 'grant_id'])
       .where('company', '=', company)
       .where((eb) =>
         typeof person === 'string'

@@ -53,6 +53,7 @@ const columns = {
     code_challenge: 'secret',
     account: 'account',
     scopes: 'shown',
+    resource: 'shown',
     created_at: 'shown',
     expires_at: 'shown',
     used_at: 'shown',

@@ -45,6 +45,8 @@ export interface PersonData {
     readonly redirectUri: string
     readonly account: string
     readonly scopes: readonly string[]
+    /** The MCP server that it was for, where it was for one (6). */
+    readonly resource: string | null
     readonly createdAt: number
     readonly expiresAt: number
     readonly usedAt: number | null
@@ -132,6 +134,7 @@ export async function exportPerson(
       redirectUri: row.redirect_uri,
       account: row.account,
       scopes: scopesOf(row),
+      resource: row.resource,
       createdAt: row.created_at,
       expiresAt: row.expires_at,
       usedAt: row.used_at,

@@ -142,7 +142,9 @@ export function createAgentDirectory(options: AgentDirectoryOptions): AgentDirec
           throw error instanceof PoppyError ? error : refused(`client metadata: ${faultOf(error)}`)
         },
       )
-      return { metadata, findKeys: (jwt, again) => findKeys(metadata.jwksUri, jwt, again) }
+      const { jwksUri } = metadata
+      // Who has no keys has signed nothing.
+      return { metadata, findKeys: async (jwt, again) => (jwksUri === undefined ? [] : findKeys(jwksUri, jwt, again)) }
     },
     meet: async ({ metadata }) => options.newcomers?.meet(metadata),
     checkRegistered: async ({ metadata }) => options.newcomers?.checkRegistered(metadata),

@@ -103,13 +103,25 @@ export function oauthMetadataOf(published: Published): OAuthMetadata {
       ...(grantable.length === 0 ? [] : [grantTypes.refreshToken]),
     ],
     ...(grantable.length === 0 ? {} : { scopes_supported: [...grantable] }),
-    token_endpoint_auth_methods_supported: ['private_key_jwt'],
+    // 6: `none` is for MCP's own flow, where a code and its verifier say who is asking
+    token_endpoint_auth_methods_supported: offersMcpFlow(published) ? ['private_key_jwt', 'none'] : ['private_key_jwt'],
     token_endpoint_auth_signing_alg_values_supported: [...signatureAlgorithms],
     revocation_endpoint_auth_methods_supported: ['private_key_jwt'],
     revocation_endpoint_auth_signing_alg_values_supported: [...signatureAlgorithms],
     dpop_signing_alg_values_supported: [...signatureAlgorithms],
     client_id_metadata_document_supported: true,
+    ...(offersMcpFlow(published) ? { protected_resources: [...mcpServersOf(published)] } : {}),
   }
+}
+
+/** The URLs of the Company's MCP servers: of its tools, and of its own elsewhere. */
+export function mcpServersOf({ addresses, apis, hasTools }: Published): readonly string[] {
+  return hasTools ? [addresses.mcp, ...apis.mcpServers] : apis.mcpServers
+}
+
+/** Whether MCP clients that know nothing of Poppy can sign in here (6). */
+function offersMcpFlow(published: Published): boolean {
+  return published.signIn.direct !== undefined && mcpServersOf(published).length > 0
 }
 
 /** Protected resource metadata of an MCP server (6, RFC 9728). */

@@ -1,5 +1,5 @@
 import { type ErrorCode, errorRow, formatScope, isJsonObject } from '@poppyseed/protocol'
-import type { JsonSchema } from '../tools/schema.ts'
+import { type JsonSchema, withoutDialect } from '../tools/schema.ts'
 import type { Tool } from '../tools/tool.ts'
 
 /** The tools as an OpenAPI 3.1 document (3.1, 6): what an `openapi` entry of `apis` points at. */
@@ -87,8 +87,10 @@ function placeSchema(json: JsonSchema, name: string, schemas: Record<string, Jso
       return mapKeywords.has(keyword) && isJsonObject(member) ? mapMembers(member, rewrite) : rewrite(member)
     })
   }
-  const rewritten = rewrite(json) as JsonSchema
-  if (!moved) return json
+  // OpenAPI 3.1 takes 2020-12 where a schema doesn't say its dialect
+  const plain = withoutDialect(json)
+  const rewritten = rewrite(plain) as JsonSchema
+  if (!moved) return plain
   schemas[name] = rewritten
   return { $ref: root }
 }

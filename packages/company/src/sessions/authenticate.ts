@@ -170,7 +170,10 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
           now: now(),
           idle: settings.limits.idle,
         })
-        return principalOf(token, session, settings.limits, now())
+        const principal = principalOf(token, session, settings.limits, now())
+        // 4.9: such a client knows only `invalid_token` as a reason to get another one or to sign in again
+        if (token.ownMcpFlow && principal.account === null) throw refuse('signed out')
+        return principal
       })
     },
   }

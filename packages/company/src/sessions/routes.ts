@@ -7,12 +7,13 @@ import { exchangeDeviceCode } from '../sign-in/device/device-grant.ts'
 import { grantableScopes, type OfferedSignIn } from '../sign-in/sign-in-settings.ts'
 import type { Scope } from '../store/database.ts'
 import { noteSession } from '../telemetry/caller.ts'
-import { type AuthenticatedClient, authenticateClient, identifyClient } from './client-authentication.ts'
+import { authenticateClient, type Client, identifyClient, identifyMcpClient } from './client-authentication.ts'
 import { startOrRenewSession } from './session-grant.ts'
 import { claimProof } from './store.ts'
 import {
   claimCarried,
   claimClientAssertion,
+  isOwnMcpFlow,
   type ProofClaim,
   readBinding,
   type TokenRequest,
@@ -57,10 +58,13 @@ export async function handleTokenRequest(request: Request, endpoint: TokenEndpoi
     const parameters = await readForm(request)
     const grant = findGrant(parameters, endpoint.grants)
     const { directory, audiences } = endpoint
-    const client = await authenticateClient(parameters, request, { directory, audiences, now: settings.now() / 1000 })
+    const identify = isOwnMcpFlow(request, parameters, settings) ? identifyMcpClient : authenticateClient
+    const client = await identify(parameters, request, { directory, audiences, now: settings.now() / 1000 })
     return { parameters, grant, client }
   })
-  const notCounted = requestLimits.countTokenRequest(client.clientId)
+  // 4.3: in the name of a client that can't authenticate anybody can ask. What is refused counts by address alone.
+  const isKnown = client.assertion !== null
+  const notCounted = isKnown ? requestLimits.countTokenRequest(client.clientId) : () => {}
   const scope = await endpoint.scope()
   let carried: ProofClaim | null = null
   let replay: boolean | null = null
@@ -73,14 +77,15 @@ export async function handleTokenRequest(request: Request, endpoint: TokenEndpoi
       replay = used !== null
       return used
     }
-    return await grant({ parameters, client, scope, settings, binding, claim, note })
+    const meet = () => endpoint.directory.meet(client.agent)
+    return await grant({ parameters, client, scope, settings, binding, claim, note, meet })
   } catch (error) {
     // Proof and assertion were good and have been shown: they are spent also when something else was wrong.
     // 4.3: over a limit, a retry may bring them again.
     if (error instanceof PoppyError && error.code !== 'rate_limited') {
       const isNew = await spendCarried(scope, client, carried)
       // Somebody else's copy of a request takes nothing from the client.
-      if (replay ?? !isNew) {
+      if (!isKnown || (replay ?? !isNew)) {
         notCounted()
         requestLimits.countFailure(request)
       }
@@ -90,7 +95,7 @@ export async function handleTokenRequest(request: Request, endpoint: TokenEndpoi
 }
 
 /** Whether the client assertion had not been used before. */
-async function spendCarried(scope: Scope, client: AuthenticatedClient, proof: ProofClaim | null): Promise<boolean> {
+async function spendCarried(scope: Scope, client: Client, proof: ProofClaim | null): Promise<boolean> {
   return await scope.db.transaction(async () => {
     if (proof !== null) await claimProof(scope, proof)
     return await claimClientAssertion(scope, client)

@@ -4,7 +4,7 @@ import { assertionLifetime, assertionSkew } from './client-authentication.ts'
 import { isActive } from './rights.ts'
 import { claimIds, insertSession, peekSession, readSession } from './store.ts'
 import type { TokenRequest } from './token-request.ts'
-import { issueTokens } from './token-response.ts'
+import { type Issued, issueTokens } from './token-response.ts'
 
 /** The JWT bearer grant (4.2): starts a Session, or renews a signed-out one. The token is always a signed-out one. */
 
@@ -39,6 +39,29 @@ export function sessionRow(begin: {
     expires_at: begin.expiresAt,
     ended_at: null,
   }
+}
+
+/**
+ * Opens a Session that is signed in from the start (4.8, 6). Call it inside the transaction of its grant.
+ *
+ * One that an MCP client of its own flow gets ends with its token: such a client knows no `session_id`, so nothing could
+ * renew it, and each refresh opens the next. Else a client that refreshes every hour would leave 720 running Sessions.
+ */
+export async function openSignedInSession(
+  { client, scope, settings }: Pick<TokenRequest, 'client' | 'scope' | 'settings'>,
+  begin: {
+    readonly userId: string
+    readonly account: string
+    readonly grantId: string
+    readonly now: number
+    readonly ownMcpFlow: boolean
+  },
+): Promise<Pick<Issued, 'sessionId' | 'userId' | 'epoch' | 'sessionExpiresAt' | 'ownMcpFlow'>> {
+  const { ownMcpFlow, ...row } = begin
+  const id = makeId('ses', settings.random)
+  const expiresAt = begin.now + (ownMcpFlow ? settings.tokenLifetime : settings.sessionLifetime)
+  await insertSession(scope, sessionRow({ id, clientId: client.clientId, expiresAt, ...row }))
+  return { sessionId: id, userId: begin.userId, epoch: 0, sessionExpiresAt: expiresAt, ownMcpFlow }
 }
 
 /** @throws PoppyError `invalid_scope`, `invalid_grant`, `invalid_session`, `invalid_client` */

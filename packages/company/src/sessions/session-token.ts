@@ -23,6 +23,8 @@ const contentSchema = z.object({
   p: z.string(),
   /** How many sign-outs its Session had seen. */
   e: z.number(),
+  /** There when MCP's own flow opened its Session. */
+  o: z.literal(1).optional(),
   /** Seconds since 1970. */
   x: z.number(),
 })
@@ -38,6 +40,8 @@ export interface SessionToken {
   readonly grantId: string | undefined
   readonly scopes: readonly string[]
   readonly epoch: number
+  /** Whether its Session was opened by MCP's own flow (6): worth nothing once it is signed out. */
+  readonly ownMcpFlow: boolean
   /** Seconds since 1970. */
   readonly expiresAt: number
 }
@@ -67,6 +71,7 @@ export function createSessionTokens(sealer: Sealer): SessionTokens {
         ...(token.grantId === undefined ? {} : { g: token.grantId }),
         p: token.scopes.join(' '),
         e: token.epoch,
+        ...(token.ownMcpFlow ? { o: 1 } : {}),
         x: token.expiresAt,
       }),
     open(token, tokenHash) {
@@ -89,6 +94,7 @@ export function createSessionTokens(sealer: Sealer): SessionTokens {
       grantId: content.g,
       scopes: Object.freeze(content.p === '' ? [] : content.p.split(' ')),
       epoch: content.e,
+      ownMcpFlow: content.o === 1,
       expiresAt: content.x,
     })
     opened.set(tokenHash, result)

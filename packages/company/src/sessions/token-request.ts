@@ -2,6 +2,7 @@ import {
   type CheckedProof,
   checkProof,
   type FormParameters,
+  grantTypes,
   type KeyImporter,
   PoppyError,
   parseScope,
@@ -9,7 +10,7 @@ import {
 import type { Nonces } from '../crypto/nonce.ts'
 import type { RequestLimits } from '../limits/request-limits.ts'
 import type { Scope } from '../store/database.ts'
-import type { AuthenticatedClient } from './client-authentication.ts'
+import type { Client } from './client-authentication.ts'
 import type { SessionLimits } from './rights.ts'
 import type { SessionTokens } from './session-token.ts'
 import { claimIds, claimProof } from './store.ts'
@@ -40,10 +41,30 @@ export interface TokenSettings {
   readonly accountTokenLifetime: number | null
 }
 
+/**
+ * Whether a token request is a step of MCP's own flow (6): a code, with neither Session nor proof, for one of the
+ * Company's MCP servers. Of no other request is it enough that the client says who it is.
+ */
+export function isOwnMcpFlow(
+  request: Request,
+  parameters: FormParameters,
+  settings: Pick<TokenSettings, 'mcpResources'>,
+): boolean {
+  const [resource, ...more] = parameters.resources
+  return (
+    parameters.get('grant_type') === grantTypes.authorizationCode &&
+    parameters.get('session_id') === undefined &&
+    !request.headers.has('dpop') &&
+    resource !== undefined &&
+    more.length === 0 &&
+    settings.mcpResources.includes(resource)
+  )
+}
+
 /** A token request whose client is known. */
 export interface TokenRequest {
   readonly parameters: FormParameters
-  readonly client: AuthenticatedClient
+  readonly client: Client
   readonly scope: Scope
   readonly settings: TokenSettings
   /** What the new token will be bound to. */
@@ -52,6 +73,11 @@ export interface TokenRequest {
   readonly claim: () => Promise<PoppyError | null>
   /** Notes which Session the request is about, for log and traces. */
   readonly note: (sessionId: string) => void
+  /**
+   * Puts a client on record that could not authenticate, once its code has shown who it is (4.1).
+   * @throws PoppyError as the directory's `meet`
+   */
+  readonly meet: () => Promise<void>
 }
 
 /** A proof that is still to be claimed. `passesUntil` in milliseconds since 1970. */
@@ -105,11 +131,7 @@ export async function readBinding(
  * something for them, so that all of it is durable together.
  * @returns what the client is to be told when one of them was used before
  */
-export async function claimCarried(
-  scope: Scope,
-  client: AuthenticatedClient,
-  proof: ProofClaim | null,
-): Promise<PoppyError | null> {
+export async function claimCarried(scope: Scope, client: Client, proof: ProofClaim | null): Promise<PoppyError | null> {
   if (proof !== null && !(await claimProof(scope, proof))) return replayed('used before')
   return (await claimClientAssertion(scope, client)) ? null : clientAssertionReplayed()
 }
@@ -134,15 +156,9 @@ function checkTokenProof(request: Request, settings: TokenSettings): Promise<Che
  * Claims the client assertion (4.1). Call it inside the transaction that gives something for it, so that both are
  * durable together.
  */
-export function claimClientAssertion(scope: Scope, client: AuthenticatedClient): Promise<boolean> {
-  return claimIds(scope, [
-    {
-      kind: 'client_assertion',
-      owner: client.clientId,
-      id: client.assertion.id,
-      expiresAt: client.assertion.expiresAt,
-    },
-  ])
+export async function claimClientAssertion(scope: Scope, { clientId, assertion }: Client): Promise<boolean> {
+  if (assertion === null) return true
+  return claimIds(scope, [{ kind: 'client_assertion', owner: clientId, ...assertion }])
 }
 
 /** The refusal of a client assertion that was used before (4.1). */

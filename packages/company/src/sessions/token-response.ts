@@ -13,6 +13,8 @@ export interface Issued {
   readonly sessionExpiresAt: number
   /** The sign-in behind the token; absent for a signed-out one. */
   readonly grant?: { readonly id: string; readonly scopes: readonly string[]; readonly expiresAt: number | null }
+  /** Whether the Session was opened by MCP's own flow (6), for a client that can't renew it. */
+  readonly ownMcpFlow?: boolean
   /** A new Account Token, after a sign-in. */
   readonly accountToken?: string
 }
@@ -40,6 +42,7 @@ export async function issueTokens(request: TokenRequest, issued: Issued): Promis
     grantId: grant?.id,
     scopes: grant?.scopes ?? [],
     epoch: issued.epoch,
+    ownMcpFlow: issued.ownMcpFlow === true,
     expiresAt: Math.floor(now / 1000) + expiresIn,
   })
   const body: TokenResponse = {

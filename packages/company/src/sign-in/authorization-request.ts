@@ -10,6 +10,16 @@ export interface AuthorizationRequest {
   readonly state: string | undefined
   readonly scopes: readonly string[]
   readonly codeChallenge: string
+  /** The MCP server that the code will be for (6, RFC 8707); undefined in the flow of 4.5. */
+  readonly resource: string | undefined
+}
+
+/** What may be asked for. */
+export interface Offered {
+  /** The scopes that Direct Sign-In can grant (4.4). */
+  readonly scopes: readonly string[]
+  /** The URLs of the Company's MCP servers. */
+  readonly mcpResources: readonly string[]
 }
 
 /** What became of an authorization request. */
@@ -35,11 +45,10 @@ const known = [
   'code_challenge_method',
 ]
 
-/** @param offered the scopes that Direct Sign-In can grant (4.4) */
 export async function readAuthorizationRequest(
   query: URLSearchParams,
   directory: AgentDirectory,
-  offered: readonly string[],
+  offered: Offered,
 ): Promise<ReadRequest> {
   const single = (name: string) => {
     const values = query.getAll(name)
@@ -91,9 +100,17 @@ export async function readAuthorizationRequest(
   }
   const scopes = parseScope(single('scope') ?? '')
   if (scopes === null || scopes.length === 0) return back('invalid_scope', 'scope is missing or malformed.')
-  if (!scopes.every((scope) => offered.includes(scope)))
+  if (!scopes.every((scope) => offered.scopes.includes(scope)))
     return back('invalid_scope', 'Direct Sign-In does not offer all of these scopes.')
-  return { outcome: 'ask', agent, request: { clientId, redirectUri, state, scopes, codeChallenge } }
+  const resources = query.getAll('resource').filter(Boolean)
+  const resource = resources[0]
+  if (resources.length > 1) return back('invalid_target', 'Ask for one resource at a time.')
+  if (resource !== undefined && !offered.mcpResources.includes(resource))
+    return back('invalid_target', 'This resource is none of the Company’s MCP servers.')
+  // 6: what it could not exchange, nobody is asked to approve
+  if (agent.metadata.authentication === 'none' && resource === undefined)
+    return back('invalid_target', 'A client that can’t authenticate has to name the MCP server in resource.')
+  return { outcome: 'ask', agent, request: { clientId, redirectUri, state, scopes, codeChallenge, resource } }
 }
 
 /**

@@ -14,7 +14,8 @@ export interface Consent {
   /** Where another account is chosen. */
   readonly switchAccountUrl: string
   readonly rights: readonly { readonly scope: string; readonly text: string; readonly isChosen: boolean }[]
-  readonly days: number | null
+  /** Milliseconds for which the access lasts; null where it has no end. */
+  readonly lifetime: number | null
   /** Where the person ends it later. */
   readonly connectedAgentsUrl: string | undefined
   /** The sealed request, bound to this person. */
@@ -30,9 +31,9 @@ export interface Consent {
 /** Draws the page; its form may end at the agent’s origin and nowhere else. Status 400 when it is shown again. */
 export function consentPage(consent: Consent): Response {
   const lasts =
-    consent.days === null
+    consent.lifetime === null
       ? 'This lasts until you end it'
-      : `This lasts ${consent.days === 1 ? 'one day' : `${consent.days} days`}, unless you end it sooner`
+      : `This lasts ${howLong(consent.lifetime)}, unless you end it sooner`
   return page(
     {
       title: `Let ${consent.agentName} in – ${consent.organization}`,
@@ -104,4 +105,17 @@ export function consentPage(consent: Consent): Response {
       </div>
     </form>,
   )
+}
+
+const units = [
+  { name: 'day', milliseconds: 86_400_000 },
+  { name: 'hour', milliseconds: 3_600_000 },
+  { name: 'minute', milliseconds: 60_000 },
+]
+
+/** A length of time in the largest unit of which there is at least one. */
+function howLong(milliseconds: number): string {
+  const unit = units.find((one) => milliseconds >= one.milliseconds) ?? { name: 'minute', milliseconds: 60_000 }
+  const count = Math.max(1, Math.round(milliseconds / unit.milliseconds))
+  return count === 1 ? `one ${unit.name}` : `${count} ${unit.name}s`
 }

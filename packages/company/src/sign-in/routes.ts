@@ -35,13 +35,19 @@ export interface SignInSettings {
   readonly now: () => number
   readonly random: (length: number) => Uint8Array
   readonly log: Logger
+  /** Scopes (4.4). */
   readonly offered: readonly string[]
+  /** The URLs of the Company's MCP servers, which a code may be for (6). */
+  readonly mcpResources: readonly string[]
   readonly texts: Readonly<Record<string, string>>
   readonly account: (request: Request) => Account | null | Promise<Account | null>
   readonly signInPage: (returnTo: string) => string
   readonly switchAccountPage: (returnTo: string) => string
   readonly connectedAgentsPage: string | undefined
+  /** Milliseconds; null for no end. */
   readonly accountTokenLifetime: number | null
+  /** Milliseconds: how long the access of a client lasts that gets no Account Token (6). */
+  readonly sessionTokenLifetime: number
 }
 
 /** Milliseconds that a code stays good. */
@@ -57,6 +63,7 @@ const formSchema = z.object({
   state: z.string().optional(),
   scopes: z.array(z.string()),
   codeChallenge: z.string(),
+  resource: z.string().optional(),
   expiresAt: z.number(),
 })
 
@@ -66,7 +73,10 @@ const nothingChanged = 'Nothing was changed, and the agent got no access.'
 export async function showAuthorization(request: Request, settings: SignInSettings): Promise<Response> {
   settings.requestLimits.countConsent(request)
   const url = new URL(request.url)
-  const read = await readAuthorizationRequest(url.searchParams, settings.directory, settings.offered)
+  const read = await readAuthorizationRequest(url.searchParams, settings.directory, {
+    scopes: settings.offered,
+    mcpResources: settings.mcpResources,
+  })
   if (read.outcome === 'page') {
     settings.log.info({ reason: read.reason }, 'authorization request refused')
     return messagePage({
@@ -119,10 +129,8 @@ async function showConsent(
       text: settings.texts[scope] ?? scope,
       isChosen: again ? again.chosen.includes(scope) : true,
     })),
-    days:
-      settings.accountTokenLifetime === null
-        ? null
-        : Math.max(1, Math.round(settings.accountTokenLifetime / 86_400_000)),
+    // 6: what a client that can't authenticate gets ends with its token
+    lifetime: agent.authentication === 'none' ? settings.sessionTokenLifetime : settings.accountTokenLifetime,
     connectedAgentsUrl:
       settings.connectedAgentsPage === undefined
         ? undefined
@@ -162,7 +170,7 @@ export async function decideAuthorization(request: Request, settings: SignInSett
     })
   }
   const { issuer: _, id, account: accountId, expiresAt, ...read } = form.data
-  const asked: AuthorizationRequest = { ...read, state: read.state }
+  const asked: AuthorizationRequest = { ...read, state: read.state, resource: read.resource }
   if (expiresAt <= settings.now()) {
     return messagePage({
       status: 400,
@@ -189,6 +197,7 @@ export async function decideAuthorization(request: Request, settings: SignInSett
       code_challenge: asked.codeChallenge,
       code_challenge_method: 'S256',
       ...(asked.state === undefined ? {} : { state: asked.state }),
+      ...(asked.resource === undefined ? {} : { resource: asked.resource }),
     })
     const { metadata } = await settings.directory.find(asked.clientId)
     return showConsent(asked, metadata, account, settings, `${settings.path}?${query}`, {
@@ -211,6 +220,7 @@ export async function decideAuthorization(request: Request, settings: SignInSett
         code_challenge: asked.codeChallenge,
         account: accountId,
         scopes: formatScope(asked.scopes.filter((one) => chosen.includes(one))),
+        resource: asked.resource ?? null,
         created_at: now,
         expires_at: now + codeLifetime,
         used_at: null,

@@ -18,6 +18,8 @@ export interface Schema {
   readonly query: Kysely<Tables>
   /** A table whose columns are all text or bigint, by name; a `?` at the end of the type allows null. */
   readonly createTable: (name: keyof Tables, key: readonly string[], columns: Columns) => Promise<void>
+  /** Adds a column that allows null, so that the rows that are there need nothing. */
+  readonly addColumn: (table: keyof Tables, column: string, kind: 'text?' | 'time?') => Promise<void>
   /** `where set` leaves out the rows in which the last column is null, which are most: then they cost nothing. */
   readonly createIndex: (
     table: keyof Tables,
@@ -176,6 +178,10 @@ const migrations: readonly Migration[] = [
       await createIndex('poppy_attempts', ['company', 'expires_at'])
     },
   },
+  {
+    title: 'Codes that are for an MCP server',
+    run: ({ addColumn }) => addColumn('poppy_codes', 'resource', 'text?'),
+  },
 ]
 
 /** The schema that this release of the library works with. */
@@ -227,6 +233,9 @@ function schemaOf(query: Kysely<Tables>, dialect: Schema['dialect']): Schema {
       // Keys are long texts: without rowid, SQLite keeps them once and not twice.
       if (dialect === 'sqlite') table = table.modifyEnd(sql`without rowid`)
       await table.addPrimaryKeyConstraint(`${name}_key`, [...key] as never[]).execute()
+    },
+    async addColumn(table, column, kind) {
+      await query.schema.alterTable(table).addColumn(column, types[kind]).execute()
     },
     async createIndex(table, columns, kind) {
       const name = `${table}_by_${columns.filter((column) => column !== 'company').join('_')}`

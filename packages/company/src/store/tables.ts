@@ -46,7 +46,8 @@ export interface GrantsTable {
   user_id: string
   account: string
   scopes: string
-  sign_in: 'direct' | 'device' | 'mediated'
+  /** `mcp`: a Direct Sign-In through MCP's own flow (6). */
+  sign_in: 'direct' | 'device' | 'mediated' | 'mcp'
   token_hash: string
   created_at: number
   last_used_at: number
@@ -63,6 +64,8 @@ export interface CodesTable {
   code_challenge: string
   account: string
   scopes: string
+  /** The MCP server that the code is for (6, RFC 8707); null in the flow of 4.5. */
+  resource: string | null
   created_at: number
   expires_at: number
   used_at: number | null

@@ -375,13 +375,14 @@ describe('the MCP endpoint', () => {
       url,
       resourceMetadataUrl,
       log,
-      allowedHosts: ['miramar.example'],
+      hostNames: ['miramar.example'],
     })
-    const status = async (headers: Record<string, string>) =>
-      (await endpoint.fetch(post({ jsonrpc: '2.0', id: 1, method: 'ping' }, headers), maya)).status
-    expect(await status({ host: 'evil.example' })).toBe(403)
-    expect(await status({ host: 'miramar.example', origin: 'https://evil.example' })).toBe(403)
-    expect(await status({ host: 'miramar.example' })).toBe(200)
+    const refusal = (headers: Record<string, string>) => endpoint.turnAway(post({}, headers))
+    const rebound = { origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' }
+    expect(refusal(rebound)?.status).toBe(403)
+    expect(await refusal(rebound)?.json()).toMatchObject({ jsonrpc: '2.0', id: null })
+    expect(refusal({ origin: 'https://some-client.example' })).toBeNull()
+    expect(company().endpoint.turnAway(post({}, rebound))).toBeNull()
   })
 
   it('hands no credential to the SDK, and none to the log', async () => {

@@ -1,8 +1,9 @@
 import type { CallToolResult, ListToolsResult, McpHttpHandler, Server } from '@modelcontextprotocol/server'
-import { formatChallenge, isJsonObject, JsonError, PoppyError, parseStrictJson } from '@poppyseed/protocol'
+import { formatChallenge, formatScope, isJsonObject, JsonError, PoppyError, parseStrictJson } from '@poppyseed/protocol'
 import { readBody } from '../http/body.ts'
 import type { Principal } from '../sessions/principal.ts'
 import type { Logger } from '../store/database.ts'
+import { isWelcomePage } from './mcp-origin.ts'
 import { describeTool } from './mcp-tool.ts'
 import type { ToolRegistry } from './registry.ts'
 import { forLog } from './run.ts'
@@ -18,14 +19,16 @@ export interface McpEndpointOptions {
   /** Where its RFC 9728 metadata is. */
   readonly resourceMetadataUrl: string
   readonly log: Logger
-  /** Host names that `Host` and `Origin` may name; left out, neither is looked at. */
-  readonly allowedHosts?: readonly string[]
+  /** Host names by which callers reach us, without port, IPv6 in brackets; left out, no page is turned away. */
+  readonly hostNames?: readonly string[]
   /** Bytes; 1 MiB when left out. */
   readonly maxBodyBytes?: number
 }
 
 /** See {@link createMcpEndpoint}. */
 export interface McpEndpoint {
+  /** Turns away a page that reached us by a name of its own (DNS rebinding), before its token is looked at. */
+  readonly turnAway: (request: Request) => Response | null
   /**
    * Answers one request of an authenticated caller.
    * @throws PoppyError for the boundary: `invalid_token` for another resource's token, `request_too_large`, and for a
@@ -80,9 +83,12 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       try {
         const context = { principal, signal, via: 'mcp' } as const
         const { value, json } = await registry.call(tool.name, params.arguments ?? {}, context)
-        const result = { content: [{ type: 'text' as const, text: json }], structuredContent: value }
+        // A text is told as it is: quotes and escapes would be for a parser, and models read it.
+        const text = typeof value === 'string' ? value : json
+        const result = { content: [{ type: 'text' as const, text }], structuredContent: value }
         return server.projectCallToolResult(result, tool.output?.json) as CallToolResult
-      } catch (error) {
+      } catch (thrown) {
+        const error = withUnion(thrown, principal)
         if (error instanceof PoppyError) return toolError(error, options.resourceMetadataUrl)
         throw error
       }
@@ -91,6 +97,10 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   }
 
   return {
+    turnAway: (request) =>
+      options.hostNames === undefined || isWelcomePage(request, options.hostNames)
+        ? null
+        : jsonRpcError(-32000, 'This page has reached the server by a name that is not the server’s.', 403),
     async fetch(request, principal) {
       // 6: only tokens that were issued for this server. Whoever called us should have seen to it.
       if (principal.resource !== options.url) {
@@ -98,8 +108,6 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       }
       loading ??= load()
       const { sdk, handler } = await loading
-      const refused = options.allowedHosts && refuseHost(sdk, request, options.allowedHosts)
-      if (refused) return refused
       const authInfo = { token: '', clientId: principal.clientId, scopes: [...principal.scopes], extra: { principal } }
       if (request.method !== 'POST' || !sdk.isJsonContentType(request.headers.get('content-type'))) {
         return handler.fetch(request, { authInfo })
@@ -122,8 +130,18 @@ async function authorizeCall(registry: ToolRegistry, message: unknown, principal
     await registry.authorize(name, principal)
   } catch (error) {
     // 3.3: a missing extension is told as the tool's error, always: the call finds it again, and tells it so.
-    if (!(error instanceof PoppyError) || error.code !== 'extension_required') throw error
+    if (!(error instanceof PoppyError) || error.code !== 'extension_required') throw withUnion(error, principal)
   }
+}
+
+/**
+ * K39: MCP clients ask for what a challenge names and lose what they had, so it names both: what the call needs, and what
+ * the token has. Then nobody signs in for one tool and out of another by turns.
+ */
+function withUnion(error: unknown, principal: Principal): unknown {
+  if (!(error instanceof PoppyError) || error.code !== 'insufficient_scope' || error.scope === undefined) return error
+  const scope = formatScope([...new Set([...principal.scopes, ...error.scope.split(' ')])])
+  return new PoppyError(error.code, { description: error.message, scope })
 }
 
 /** What went wrong as a tool's result: the same code and words as over HTTP, for the model and for the program. */
@@ -145,12 +163,6 @@ function toolError(error: PoppyError, resourceMetadataUrl: string): CallToolResu
     resource_metadata: resourceMetadataUrl,
   })
   return { ...result, _meta: { 'mcp/www_authenticate': [challenge] } }
-}
-
-/** A page that reached us by a name of its own choosing (DNS rebinding) is turned away. */
-function refuseHost(sdk: Sdk, request: Request, hosts: readonly string[]): Response | undefined {
-  const allowed = [...hosts]
-  return sdk.hostHeaderValidationResponse(request, allowed) ?? sdk.originValidationResponse(request, allowed)
 }
 
 function parseMessage(text: string): unknown {
@@ -191,6 +203,6 @@ function readBatch(batch: readonly unknown[]): unknown {
   return new Set(ids).size === ids.length ? messages : jsonRpcError(-32600, 'Two requests of the batch have one id.')
 }
 
-function jsonRpcError(code: number, message: string): Response {
-  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status: 400 })
+function jsonRpcError(code: number, message: string, status = 400): Response {
+  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status })
 }

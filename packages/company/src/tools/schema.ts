@@ -110,8 +110,8 @@ function isZod(schema: unknown): schema is z.core.$ZodType {
   return typeof schema === 'object' && schema !== null && '_zod' in schema
 }
 
-/** The dialect is 2020-12 everywhere it is published, so it needn't be said in each schema. */
-function withoutDialect({ $schema: _, ...schema }: Record<string, unknown>): JsonSchema {
+/** The dialect is 2020-12 everywhere, so it needn't be said in each schema. */
+export function withoutDialect({ $schema: _, ...schema }: Record<string, unknown>): JsonSchema {
   return schema
 }
 
@@ -124,11 +124,11 @@ function compileRaw(schema: JsonSchema, where: string): CompiledSchema {
       `${where} must be JSON Schema 2020-12. Leave $schema out and write it in that dialect.`,
     )
   }
-  // A copy: what the company changes later is not what was checked now.
-  const json = withoutDialect(structuredClone(schema))
+  // A copy: what the company changes later is not what was checked now. Otherwise it is published as it was written.
+  const json = structuredClone(schema)
   const check = (() => {
     try {
-      return makeAjv().compile(json)
+      return makeAjv().compile(withoutDialect(json))
     } catch (error) {
       throw new ConfigurationError(
         `${where} is not valid JSON Schema: ${error instanceof Error ? error.message : ''}.`,

@@ -88,7 +88,8 @@ export function createAgents(fetch: Fetch, ledger: Ledger, { report }: Findings,
     async find(clientId, exchange) {
       try {
         const metadata = await metadataOf(clientId, exchange)
-        return { metadata, findKeys: (jwt) => findKeys(metadata.jwksUri, jwt, exchange) }
+        const { jwksUri } = metadata
+        return { metadata, findKeys: async (jwt) => (jwksUri === undefined ? [] : findKeys(jwksUri, jwt, exchange)) }
       } catch (error) {
         throw error instanceof PoppyError ? error : refused(error instanceof Error ? error.message : 'unreadable')
       }

@@ -1,7 +1,7 @@
 import { type FormParameters, formatScope, PoppyError, parseScope } from '@poppyseed/protocol'
 import { sha256 } from '../../crypto/hash.ts'
 import { base64urlOf } from '../../crypto/random.ts'
-import type { AuthenticatedClient } from '../../sessions/client-authentication.ts'
+import type { Client } from '../../sessions/client-authentication.ts'
 import { claimClientAssertion, clientAssertionReplayed } from '../../sessions/token-request.ts'
 import type { Scope } from '../../store/database.ts'
 import { insertDevice } from './store.ts'
@@ -37,7 +37,7 @@ export interface DeviceStart {
 /** @throws PoppyError `invalid_scope`, `invalid_client` for an assertion that was used before */
 export async function startDevice(
   parameters: FormParameters,
-  client: AuthenticatedClient,
+  client: Client,
   scope: Scope,
   start: DeviceStart,
 ): Promise<DeviceRequest> {

@@ -153,7 +153,7 @@ async function showRequest(
       text: settings.texts[scope] ?? scope,
       isChosen: again ? again.chosen.includes(scope) : true,
     })),
-    days: daysOf(settings.accountTokenLifetime),
+    lifetime: settings.accountTokenLifetime,
     connectedAgentsUrl:
       settings.connectedAgentsPage === undefined
         ? undefined
@@ -238,10 +238,6 @@ function overPage(why: 'expired' | 'answered'): Response {
         title: 'This code was answered already',
         text: 'The first answer counts. To change it, start again from your agent.',
       })
-}
-
-function daysOf(lifetime: number | null): number | null {
-  return lifetime === null ? null : Math.max(1, Math.round(lifetime / 86_400_000))
 }
 
 function ago(milliseconds: number): string {
