@@ -1,105 +1,29 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { AgentError, type Session } from '@poppyseed/agent'
-import pg from 'pg'
-import { type Store, tool } from 'poppyseed'
-import { postgres } from 'poppyseed/postgres'
-import { sqlite } from 'poppyseed/sqlite'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { startVisitingAgent } from '../examples/hotel/src/agent-server.ts'
-import { createPerson, type Person } from '../examples/hotel/src/person.ts'
-import { findLeaks, type SecretKind, type Wire, watchWire } from './setup/canaries.ts'
-import { listen } from './setup/listen.ts'
-import { freshSchema, postgresMissing } from './setup/postgres.ts'
-import { createSiteCompany, guests, makeSitePages, siteHandler } from './setup/site.ts'
-import { id, makeKeys, makeWireAgent, sha256, type WireAgent } from './setup/wire-agent.ts'
-import { secret, type Tokens, testTools } from './setup/world.ts'
+import { createPerson } from '../examples/hotel/src/person.ts'
+import { findLeaks, type SecretKind, type Wire } from './setup/canaries.ts'
+import {
+  approve,
+  openWatchedSite,
+  openWireAgent,
+  postgresSchema,
+  sqliteInFile,
+  type WatchedSite,
+} from './setup/canary-site.ts'
+import {
+  browserVisits,
+  closingVisit,
+  deviceVisits,
+  eagerVisits,
+  narrowVisits,
+  personVisits,
+} from './setup/canary-visits.ts'
+import { postgresMissing } from './setup/postgres.ts'
+import { id, makeKeys, sha256 } from './setup/wire-agent.ts'
+import type { Tokens } from './setup/world.ts'
 
 const timeout = 120_000
-
-/** A store, and everything that is written in its database, as text. */
-interface Dumped {
-  readonly store: Store
-  readonly dump: () => Promise<string>
-}
-
-function sqliteInFile(): Dumped {
-  const folder = mkdtempSync(join(tmpdir(), 'poppyseed-canaries-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return {
-    store: sqlite(join(folder, 'poppy.db')),
-    dump: async () =>
-      readdirSync(folder)
-        .map((file) => readFileSync(join(folder, file), 'latin1'))
-        .join('\n'),
-  }
-}
-
-async function postgresSchema(): Promise<Dumped> {
-  const schema = await freshSchema()
-  onTestFinished(schema.drop)
-  return {
-    store: postgres(schema.url),
-    async dump() {
-      const client = new pg.Client({ connectionString: schema.url })
-      await client.connect()
-      try {
-        const tables = await client.query('select tablename from pg_tables where schemaname = $1', [schema.name])
-        const texts: string[] = []
-        for (const { tablename } of tables.rows as { tablename: string }[]) {
-          const { rows } = await client.query(`select t::text as row from "${tablename}" t`)
-          texts.push(...rows.map(({ row }) => String(row)))
-        }
-        return texts.join('\n')
-      } finally {
-        await client.end()
-      }
-    },
-  }
-}
-
-async function openWatchedSite(store: Store) {
-  const wire = watchWire()
-  const log: string[] = []
-  const clock = { ahead: 0 }
-  const now = () => Date.now() + clock.ahead
-  const pages = makeSitePages()
-  let close = async () => {}
-  const { origin } = await listen(async (origin) => {
-    const company = createSiteCompany(
-      { origin, pages, log },
-      {
-        store,
-        now,
-        nonces: true,
-        tools: [
-          ...testTools(),
-          tool({
-            name: 'breaks',
-            description: 'Always fails.',
-            run: () => {
-              throw new Error('the database is away')
-            },
-          }),
-        ],
-      },
-    )
-    await company.start()
-    close = company.close
-    return wire.watch(siteHandler(company, pages))
-  })
-  onTestFinished(() => close())
-  wire.add('form', secret)
-  return { origin, wire, log, clock, now, close: () => close() }
-}
-type WatchedSite = Awaited<ReturnType<typeof openWatchedSite>>
-
-async function approve(person: Person, url: string, scopes: readonly string[], decision = 'approve'): Promise<string> {
-  const first = await person.open(url)
-  const consent = first.html.includes('name="password"') ? await person.submit(first, guests.maya) : first
-  return (await person.submit(consent, { scope: scopes, decision })).html
-}
 
 /** The way that goes well, and what a well-meaning agent meets when a person says no. Gives every error that it threw. */
 async function goodVisit({ origin }: WatchedSite): Promise<AgentError[]> {
@@ -135,24 +59,6 @@ async function goodVisit({ origin }: WatchedSite): Promise<AgentError[]> {
   await session.signOut()
   await refused(session.call('my_bookings'))
   return errors
-}
-
-/** An agent at the level of the wire, with its documents behind a listener of its own. */
-async function openWireAgent(site: WatchedSite): Promise<WireAgent> {
-  let agent: WireAgent | undefined
-  const { origin } = await listen(() => ({ url }) => {
-    const { pathname } = new URL(url)
-    if (pathname === '/oauth/callback') return new Response('Back.')
-    const document = agent?.documents[url]
-    return document === undefined ? new Response(null, { status: 404 }) : Response.json(document)
-  })
-  agent = await makeWireAgent({
-    clientId: `${origin}/agent.json`,
-    now: site.now,
-    origin: site.origin,
-    send: (request) => fetch(request),
-  })
-  return agent
 }
 
 /** Everything goes wrong that can. Gives the statuses that came back. */
@@ -343,16 +249,24 @@ describe.each([
           .mockImplementation((...parts) => void printed.push(parts.map(String).join(' ')))
         onTestFinished(() => spy.mockRestore())
       }
+      for (const stream of [process.stdout, process.stderr]) {
+        const spy = vi.spyOn(stream, 'write').mockImplementation((text) => printed.push(String(text)) > 0)
+        onTestFinished(() => spy.mockRestore())
+      }
       const { store, dump } = await make()
       const site = await openWatchedSite(store)
       const { wire, log } = site
 
       const errors = await goodVisit(site)
       const agentAddresses = wire.exchanges.map(({ url }) => url)
-      const statuses = await badVisits(site)
-      expect(statuses.every((status) => status >= 400 && status <= 500)).toBe(true)
+      const statuses = [...(await badVisits(site)), ...(await deviceVisits(site)), ...(await browserVisits(site))]
+      statuses.push(...(await narrowVisits(site)), ...(await eagerVisits(site)))
+      const rights = await personVisits(site)
       // While it runs, with all that is still on its way into the file, and once it is closed.
       const open = await dump()
+      statuses.push(...rights.statuses, ...(await closingVisit(site)))
+      expect(statuses.every((status) => status >= 400 && status <= 503)).toBe(true)
+      for (const status of [400, 401, 403, 404, 429, 500, 503]) expect(statuses).toContain(status)
       await site.close()
       const database = open + (await dump())
 
@@ -366,6 +280,11 @@ describe.each([
       expect(log.length).toBeGreaterThan(30)
       expect(findLeaks(log.join('\n'), secrets)).toEqual([])
       expect(findLeaks(printed.join('\n'), secrets)).toEqual([])
+      const traces = await site.telemetry.dump()
+      expect(site.telemetry.spans().length).toBeGreaterThan(wire.exchanges.length / 2)
+      expect(findLeaks(traces, secrets)).toEqual([])
+      expect(traces).not.toMatch(/acc-maya|maya@example|usr_/)
+      expect(findLeaks(rights.data, secrets)).toEqual([])
       expect(database).toContain('acc-maya')
       expect(findLeaks(database, secrets)).toEqual([])
       expect(findLeaks(agentAddresses.join('\n'), secrets)).toEqual([])
@@ -381,6 +300,8 @@ const kinds: readonly SecretKind[] = [
   'access token',
   'Account Token',
   'authorization code',
+  'device code',
+  'user code',
   'code verifier',
   'client assertion',
   'Session assertion',
@@ -394,11 +315,16 @@ function checkAnswers({ exchanges, secrets }: Wire): void {
   const failed = exchanges.filter(({ status }) => status >= 400)
   expect(failed.length).toBeGreaterThan(40)
   for (const { status, headers, body } of failed)
-    expect({ status, leaks: findLeaks(headers + body, secrets) }).toEqual({ status, leaks: [] })
+    expect({ status, leaks: leaksButUserCodes(headers + body, secrets) }).toEqual({ status, leaks: [] })
   const redirects = exchanges.flatMap(({ location }) => (location !== null && URL.canParse(location) ? [location] : []))
   expect(redirects.length).toBeGreaterThan(8)
-  for (const location of redirects) expect(findLeaks(withoutItsCode(location), secrets)).toEqual([])
+  for (const location of redirects) expect(leaksButUserCodes(withoutItsCode(location), secrets)).toEqual([])
   for (const { headers } of exchanges) expect(findLeaks(headers, secrets)).toEqual([])
+}
+
+/** A person's page and its address may have the code that they typed (RFC 8628, 3.3.1); nothing else may. */
+function leaksButUserCodes(text: string, secrets: Wire['secrets']): string[] {
+  return findLeaks(text, new Map([...secrets].filter(([, kind]) => kind !== 'user code')))
 }
 
 /** A Session Token tells nobody anything, taken apart or not. */

@@ -6,6 +6,8 @@ export type SecretKind =
   | 'access token'
   | 'Account Token'
   | 'authorization code'
+  | 'device code'
+  | 'user code'
   | 'code verifier'
   | 'client assertion'
   | 'Session assertion'
@@ -37,6 +39,8 @@ const ofForm: Readonly<Record<string, SecretKind>> = {
   client_assertion: 'client assertion',
   assertion: 'Session assertion',
   code: 'authorization code',
+  device_code: 'device code',
+  user_code: 'user code',
   code_verifier: 'code verifier',
   refresh_token: 'Account Token',
   token: 'Account Token',
@@ -44,11 +48,14 @@ const ofForm: Readonly<Record<string, SecretKind>> = {
   password: 'password',
 }
 
+/** What is shorter is no secret: a user code has nine letters. */
+const shortest = 9
+
 export function watchWire(): Wire {
   const secrets = new Map<string, SecretKind>()
   const exchanges: Exchange[] = []
   const add = (kind: SecretKind, value: string | null | undefined) => {
-    if (value && value.length >= 10 && !secrets.has(value)) secrets.set(value, kind)
+    if (value && value.length >= shortest && !secrets.has(value)) secrets.set(value, kind)
   }
 
   function readRequest(headers: Headers, body: string): void {
@@ -70,6 +77,8 @@ export function watchWire(): Wire {
     }
     for (const [, value] of body.matchAll(/name="request" value="([^"]+)"/g)) add('form', value)
     for (const [, value] of body.matchAll(/"access_token":"([^"]+)"/g)) add('access token', value)
+    for (const [, value] of body.matchAll(/"device_code":"([^"]+)"/g)) add('device code', value)
+    for (const [, value] of body.matchAll(/"user_code":"([^"]+)"/g)) add('user code', value)
     for (const [, value] of body.matchAll(/"refresh_token":"([^"]+)"/g)) add('Account Token', value)
   }
 
@@ -109,6 +118,6 @@ function piecesOf(secret: string): readonly string[] {
   // The first part of a JWS or JWE is a header that anybody may know.
   const telling = parts.length > 1 ? parts.slice(1) : parts
   return telling
-    .filter((part) => part.length >= 10)
+    .filter((part) => part.length >= shortest)
     .flatMap((part) => (part.length <= 24 ? [part] : [part.slice(0, 24), part.slice(-20)]))
 }
