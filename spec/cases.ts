@@ -41,7 +41,7 @@ export const cases: readonly Case[] = [
     first: false,
     situation: 'A server starts in production with storage in memory, where several replicas would not see each other.',
     right: 'It refuses to start or warns once and loudly, and the health answer names the storage.',
-    built: false,
+    built: true,
   },
   {
     id: 'K04',
@@ -513,6 +513,6 @@ export const cases: readonly Case[] = [
     situation:
       'Every flow runs at the most talkative log level, failures included, with marked tokens, codes, credentials and assertions.',
     right: 'None of the marks is found in logs, errors, model prompts, URLs or crash output.',
-    built: false,
+    built: true,
   },
 ]

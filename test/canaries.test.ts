@@ -239,7 +239,7 @@ describe.each([
   { name: 'PostgreSQL', missing: postgresMissing, make: postgresSchema },
 ])('secrets of a whole visit, on $name', ({ missing, make }) => {
   it.skipIf(missing)(
-    'are in no log, no error, no address and not in the database, whatever goes wrong [4.2.token-encrypted, 4.3.no-token-in-url-agent, 4.8.never-shown-agent]',
+    'are in no log, no error, no address and not in the database, whatever goes wrong [4.2.token-encrypted, 4.3.no-token-in-url-agent, 4.8.never-shown-agent, K56]',
     { timeout },
     async () => {
       const printed: string[] = []

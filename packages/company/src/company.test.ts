@@ -28,12 +28,29 @@ describe('the life of a Company', () => {
   it('starts as often as asked, tells its health, and closes', async () => {
     const company = make()
     await Promise.all([company.start(), company.start()])
-    expect(await company.health()).toEqual({ ok: true, store: 'sqlite', schema: expect.any(Number) })
+    expect(await company.health()).toEqual({ ok: true, store: 'sqlite in memory', schema: expect.any(Number) })
     expect((await company.fetch(discovery())).status).toBe(200)
     await Promise.all([company.close(), company.close()])
     const late = await company.fetch(discovery())
     expect([late.status, late.headers.get('retry-after')]).toEqual([503, '1'])
     await expect(company.start()).rejects.toThrow(/closed/)
+  })
+
+  it('says once and loudly that its store is in memory, wherever it runs [K03]', async () => {
+    const lines: string[] = []
+    const company = make({ log: { ...silent, warn: (_fields, message) => void lines.push(message) } })
+    onTestFinished(() => company.close())
+    await Promise.all([company.start(), company.fetch(discovery())])
+    await company.start()
+    expect(lines.filter((line) => line.includes('MEMORY'))).toEqual([
+      expect.stringMatching(/^THE STORE IS IN MEMORY: .*another instance would accept what was used here/),
+    ])
+    expect(await company.health()).toMatchObject({ store: 'sqlite in memory' })
+    const folder = mkdtempSync(join(tmpdir(), 'poppyseed-on-disk-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const onDisk = make({ store: sqlite(join(folder, 'poppy.db')) })
+    expect(await onDisk.health()).toMatchObject({ ok: true, store: 'sqlite' })
+    await onDisk.close()
   })
 
   it('opens its store with the first request that needs it, where nobody called start', async () => {

@@ -307,7 +307,7 @@ export function createCompany(config: CompanyConfig): Company {
     close: async (options) => lifecycle.close(options),
     work: lifecycle.work,
     async health() {
-      const store = config.store?.name ?? 'sqlite'
+      const store = config.store?.title ?? config.store?.name ?? 'sqlite'
       try {
         const { db } = await lifecycle.scope()
         return { ok: true, store, schema: (await db.health()).schema }

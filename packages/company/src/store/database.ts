@@ -26,6 +26,8 @@ export interface Database {
 /** What `sqlite(…)` and `postgres(…)` give: opened and migrated when the Company starts. */
 export interface Store {
   readonly name: 'sqlite' | 'postgres'
+  /** What `company.health()` calls it, where the name says too little. */
+  readonly title?: string
   readonly open: (context: StoreContext) => Promise<Database>
 }
 

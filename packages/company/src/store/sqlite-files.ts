@@ -38,7 +38,10 @@ const openFiles = new Map<string, OpenFile>()
 /** Opens both files, or joins those who have them open. */
 export async function openSqlite(path: string, options: SqliteOptions, context: StoreContext): Promise<Database> {
   if (path === ':memory:') {
-    context.log.warn({}, 'The store is in memory: it is lost with this process, and no other instance sees it.')
+    context.log.warn(
+      {},
+      'THE STORE IS IN MEMORY: Sessions and sign-ins are lost with this process, and another instance would accept what was used here. For tests alone.',
+    )
     return connectFiles(path, path, options, context)
   }
   const proofsPath = `${path}-proofs`

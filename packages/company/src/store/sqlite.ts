@@ -23,6 +23,7 @@ export interface SqliteOptions {
 export function sqlite(path: string, options: SqliteOptions = {}): Store {
   return {
     name: 'sqlite',
+    ...(path === ':memory:' ? { title: 'sqlite in memory' } : {}),
     async open(context) {
       const { openSqlite } = await import('./sqlite-files.ts')
       return openSqlite(path, options, context)
