@@ -8,6 +8,7 @@ import { createKeyRing, type IdentityKeys } from './identity/key-ring.ts'
 import { createClocks } from './net/clocks.ts'
 import { createDocumentReader } from './net/document.ts'
 import type { Fetch } from './net/exchange.ts'
+import { createKeptLimits } from './net/limits.ts'
 import { createPatience } from './net/patience.ts'
 import { createPublicFetch } from './net/public-fetch.ts'
 import { type KnownCompany, knownCompanies } from './sessions/records.ts'
@@ -130,7 +131,7 @@ export function createPersonalAgent(options: PersonalAgentOptions): PersonalAgen
   const queues = createQueues()
   // By time that passes, whatever `now` says: a lease measures how long nothing was heard.
   const lock = lockIn(store, { now: () => performance.now(), random, wait: (milliseconds) => sleep(milliseconds) })
-  const patience = createPatience({ now, wait, maxWaitSeconds })
+  const patience = createPatience({ now, wait, maxWaitSeconds, kept: createKeptLimits(store, now) })
   const context: AgentContext = {
     identity,
     store,

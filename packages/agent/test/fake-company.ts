@@ -147,6 +147,8 @@ export async function startFakeCompany(options: {
   )
   const origin = `http://${domain}:${(server.address() as AddressInfo).port}`
   const tokenEndpoint = `${origin}/token`
+  /** The second one is listed where a test lists it. */
+  const mcpServers = [`${origin}/mcp`, `${origin}/mcp/second`]
   const scopesOffered = ['poppy:read', 'poppy:write', 'addresses']
 
   const once = (id: string) => {
@@ -212,7 +214,7 @@ export async function startFakeCompany(options: {
       userId = checked.userId
     }
     const thumbprint = request.headers.dpop === undefined ? null : await proof(request)
-    if (thumbprint === null && resource !== `${origin}/mcp`) throw new PoppyError('invalid_dpop_proof')
+    if (thumbprint === null && !mcpServers.includes(resource ?? '')) throw new PoppyError('invalid_dpop_proof')
 
     const sessionId = form.get('session_id')
     let session = sessionId === null ? undefined : sessions.get(sessionId)
@@ -285,7 +287,7 @@ export async function startFakeCompany(options: {
       !session.ended &&
       now() < held.expiresAt &&
       (held.thumbprint === null) === (scheme === 'Bearer')
-    const wanted = scheme === 'Bearer' ? `${origin}/mcp` : switches.resource
+    const wanted = scheme === 'Bearer' ? origin + request.path : switches.resource
     if (!isRight || held.resource !== wanted) throw new PoppyError('invalid_token')
     if (scheme === 'DPoP') await proof(request, access)
     const signedIn = held.signedIn && grants.get(held.grant ?? '')?.revoked === false
@@ -369,7 +371,7 @@ export async function startFakeCompany(options: {
         const grant = grants.get(request.form.get('token') ?? '')
         if (grant) grant.revoked = true
         reply(200, '')
-      } else if (request.path === '/mcp') {
+      } else if (mcpServers.includes(origin + request.path)) {
         const { status, value, headers } = await fakeMcp(request.body, switches.toolErrors, (scopes) =>
           authenticate(request, 'Bearer', scopes),
         )
@@ -399,7 +401,7 @@ export async function startFakeCompany(options: {
                   server_error: 500,
                 } as Record<string, number>
               )[known.code] ?? 400)
-      const scheme = request.path === '/mcp' ? 'Bearer' : 'DPoP'
+      const scheme = request.path.startsWith('/mcp') ? 'Bearer' : 'DPoP'
       if (known.code === 'use_dpop_nonce' && switches.nonces === 'always') nonce++
       reply(status, known.body(), {
         'www-authenticate': formatChallenge(scheme, { error: known.code, scope: known.scope }),

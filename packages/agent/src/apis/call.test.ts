@@ -194,6 +194,31 @@ describe('MCP', () => {
     await mcp.close()
   })
 
+  it('has a token of its own at each server, also when all are renewed, and names the server each time [K23, 4.3.bearer-resource-agent]', async () => {
+    const { fake, session, signIn, clock } = await startVisit()
+    const second = `${fake.origin}/mcp/second`
+    fake.switches.poppy = (document) => ({
+      ...document,
+      apis: [...(document.apis as unknown[]), { type: 'mcp', url: second }],
+    })
+    const here = await session()
+    await signIn(here, ['poppy:read'])
+    const [one, other] = [await here.mcp(), await here.mcp({ url: second })]
+    for (let turn = 0; turn < 2; turn++) {
+      fake.take()
+      for (const mcp of [one, other]) await mcp.call('my_orders')
+      const bearers = (path: string) =>
+        new Set(fake.requests.filter((request) => request.path === path).map(({ headers }) => headers.authorization))
+      expect([bearers('/mcp').size, bearers('/mcp/second').size]).toEqual([1, 1])
+      expect([...bearers('/mcp')]).not.toEqual([...bearers('/mcp/second')])
+      const asked = fake.requests.filter(({ path }) => path === '/token')
+      if (turn === 1) expect(asked.map(({ form }) => form.get('resource'))).toEqual([`${fake.origin}/mcp`, second])
+      for (const { headers } of asked) expect(headers.dpop).toBeUndefined()
+      clock.now += 2 * 3600 * 1000
+    }
+    await Promise.all([one.close(), other.close()])
+  })
+
   it('renews its token while the client stays connected', async () => {
     const { fake, session, clock } = await startVisit()
     const here = await session()

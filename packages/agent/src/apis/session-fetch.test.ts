@@ -122,7 +122,7 @@ describe('session.fetch', () => {
     expect(fake.paths().filter(isCall)).toEqual(Array(2).fill('GET /api/echo 401'))
   })
 
-  it('uses the token that the service takes: its resource, or Bearer at an MCP server’s own url [4.3.resource-agent, K23]', async () => {
+  it('uses the token that the service takes: its resource, or Bearer at an MCP server’s own url [4.3.resource-agent]', async () => {
     const { here, fake, echo } = await visit()
     const ask = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
     const answer = await here.fetch(`${fake.origin}/mcp`, { method: 'POST', body: JSON.stringify(ask) })

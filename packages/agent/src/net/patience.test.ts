@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { errorOf, startVisit } from '../../test/visit.ts'
+import { createPersonalAgent, generateKey, memoryStore } from '../index.ts'
 import { readRetryAfter } from './retry-after.ts'
 
 describe('rate limits', () => {
@@ -46,6 +47,40 @@ describe('rate limits', () => {
     expect([waits, fake.paths().filter((path) => path.includes('/api/'))]).toEqual([[], []])
     clock.now += 864_000_000
     expect((await here.call('echo')).status).toBe(200)
+  })
+
+  it('hold for the next run and for other processes that share the store [K55, 4.3.retry-after-agent]', async () => {
+    const store = memoryStore()
+    const { fake, session, clock, agent } = await startVisit({ store })
+    const here = await session()
+    await here.call('echo')
+    for (const [path, code] of [
+      ['/api/', 'rate_limited'],
+      ['/token', 'rate_limited'],
+    ] as const) {
+      fake.switches.limit = { path, times: 1, retryAfter: '3600' }
+      if (path === '/token') clock.now += 3 * 3600 * 1000
+      expect((await errorOf(here.call('echo'))).code).toBe(code)
+      const again = createPersonalAgent({
+        clientId: agent.clientId,
+        name: 'The next run',
+        keys: [await generateKey()],
+        store,
+        now: () => clock.now,
+        allowHttp: true,
+      })
+      const there = (await again.forUser('maya').company(fake.origin)).session()
+      fake.take()
+      clock.now += 60_000
+      expect((await errorOf(there.call('echo'))).retryAfter).toBe(3540)
+      expect(fake.paths().filter((one) => one.includes(path))).toEqual([])
+    }
+    clock.now += 3600 * 1000
+    expect((await here.call('echo')).status).toBe(200)
+    // What has passed is forgotten.
+    fake.switches.limit = { path: '/api/', times: 1, retryAfter: '3600' }
+    await errorOf(here.call('echo'))
+    expect(await store.keys('limit/')).toHaveLength(1)
   })
 
   it('that go on are reported once a call has waited long enough', async () => {

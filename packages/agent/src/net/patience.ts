@@ -1,5 +1,6 @@
 import { AgentError } from '../errors.ts'
 import { dateOf } from './clocks.ts'
+import type { KeptLimits } from './limits.ts'
 import { readRetryAfter } from './retry-after.ts'
 
 /** Rate limits (4.3): after a 429 the same request is not sent again before the time that the Company named. */
@@ -11,6 +12,8 @@ export interface PatienceOptions {
   readonly wait: (milliseconds: number, signal?: AbortSignal) => Promise<void>
   /** The longest that one call waits, in seconds, all its waits together. Longer is reported instead. */
   readonly maxWaitSeconds: number
+  /** What other processes and earlier runs were asked to wait for. */
+  readonly kept: KeptLimits
 }
 
 /** Sends a request, waiting where the Company says so. `attempt` makes a fresh request each time: new proof, new `jti`. */
@@ -29,7 +32,7 @@ const maxRemembered = 1000
 
 /** Waits out 429 (4.3): no request goes again before its time, and what would take too long is `rate_limited`. */
 export function createPatience(options: PatienceOptions): Patience {
-  const { now, wait, maxWaitSeconds } = options
+  const { now, wait, maxWaitSeconds, kept } = options
   /** Until when a request may not be sent again, in milliseconds. */
   const notBefore = new Map<string, number>()
 
@@ -37,7 +40,8 @@ export function createPatience(options: PatienceOptions): Patience {
     const key = `${method} ${url}`
     let waited = 0
     for (;;) {
-      let seconds = Math.ceil(((notBefore.get(key) ?? 0) - now()) / 1000)
+      const until = Math.max(notBefore.get(key) ?? 0, await kept.until(key))
+      let seconds = Math.ceil((until - now()) / 1000)
       if (seconds <= 0) {
         notBefore.delete(key)
         const response = await attempt()
@@ -45,6 +49,7 @@ export function createPatience(options: PatienceOptions): Patience {
         await response.body?.cancel()
         seconds = readRetryAfter(response.headers.get('retry-after'), dateOf(response) ?? now())
         notBefore.set(key, now() + seconds * 1000)
+        await kept.keep(key, now() + seconds * 1000)
         const oldest = notBefore.keys().next()
         if (notBefore.size > maxRemembered && !oldest.done) notBefore.delete(oldest.value)
       }

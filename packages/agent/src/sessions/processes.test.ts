@@ -1,13 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { startFakeCompany } from '../../test/fake-company.ts'
 import { startVisit, type Visit } from '../../test/visit.ts'
 import { fileStore, generateKey } from '../index.ts'
 
 const script = fileURLToPath(new URL('../../test/agent-process.ts', import.meta.url))
+const command = fileURLToPath(new URL('../cli/main.ts', import.meta.url))
 
 interface Running {
   readonly child: ChildProcess
@@ -99,5 +103,67 @@ describe('two processes with one store', () => {
     other.go()
     dying.child.kill('SIGKILL')
     expect(await other.line()).toBe('[200]')
+  })
+
+  it('may be two poppy commands of one home, which refresh once as well [K22]', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'poppy-processes-'))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const home = join(folder, 'home')
+    const probe = createServer()
+    await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
+    const { port } = probe.address() as AddressInfo
+    await new Promise((resolve) => probe.close(resolve))
+    const fake = await startFakeCompany({
+      now: Date.now,
+      keySet: async (clientId) =>
+        (await (await fetch(new URL('jwks.json', clientId))).json()) as { keys: { kid: string }[] },
+    })
+    fake.switches.rotates = true
+    const poppy = (...args: readonly string[]) => {
+      const child = spawn(process.execPath, ['-C', '@poppyseed/source', command, ...args, '--json', '--home', home], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      onTestFinished(() => void child.kill('SIGKILL'))
+      let out = ''
+      const opened = new Promise<string>((resolve) => {
+        child.stdout.on('data', (part) => {
+          out += String(part)
+          const [, url] = /"open":"([^"]+)"/.exec(out) ?? []
+          if (url !== undefined) resolve(url)
+        })
+      })
+      const done = new Promise<string>((resolve) => child.once('close', () => resolve(out)))
+      return { opened, done }
+    }
+    await poppy('init', '--local', String(port)).done
+    const signingIn = poppy('sign-in', fake.origin, '--scope', 'poppy:read')
+    await fetch(fake.approve(await signingIn.opened))
+    await signingIn.done
+    // Time passes: the Session Token is old, by the clock that both commands go by.
+    const store = fileStore(join(home, 'state.json'))
+    for (const key of await store.keys('session/')) {
+      await store.update(key, (before) => {
+        const session = before as { tokens: { expiresAt: number }[] }
+        return { ...session, tokens: session.tokens.map((token) => ({ ...token, expiresAt: 1 })) }
+      })
+    }
+    fake.take()
+    // Held until both are there.
+    let waiting: (() => void)[] = []
+    fake.switches.hold = async ({ path }) => {
+      if (path !== '/openapi.json') return
+      await new Promise<void>((resolve) => {
+        waiting.push(resolve)
+        if (waiting.length < 2) return
+        for (const go of waiting) go()
+        waiting = []
+      })
+    }
+    const both = [
+      poppy('call', fake.origin, 'get_order', '{"id":"1"}'),
+      poppy('call', fake.origin, 'get_order', '{"id":"2"}'),
+    ]
+    for (const { done } of both) expect(await done).toContain('"status":200')
+    expect(fake.paths().filter((path) => path.startsWith('POST /token'))).toEqual(['POST /token 200'])
   })
 })
