@@ -407,13 +407,13 @@ describe('signing in', () => {
     const tries = []
     for (let at = 0; at < 2; at++) {
       const error = await agentErrorOf(here.call('set_address', {}))
-      tries.push([error.code, error.scopes])
+      tries.push([error.code, error.action, error.scopes])
       if (at === 0) await signIn(here, error.scopes ?? [])
       await here.call('get_order', { id: '1' })
     }
     expect(tries).toEqual([
-      ['insufficient_scope', ['poppy:read', 'addresses']],
-      ['insufficient_scope', ['poppy:read', 'addresses']],
+      ['insufficient_scope', 'ask_owner', ['poppy:read', 'addresses']],
+      ['sign_in_declined', 'give_up', ['poppy:read', 'addresses']],
     ])
     expect([company.ran, company.findings]).toEqual([['get_order', 'get_order'], []])
   })
