@@ -104,3 +104,40 @@ it('says what is wrong with a configuration, and takes what a Company takes', as
   await using bare = await createTestCompany()
   await expect(bare.signIn('a')).rejects.toThrow('no Direct Sign-In')
 })
+
+describe('services and extensions', () => {
+  const spa = 'https://company.example/spa'
+  const concierge = 'https://company.example/concierge'
+  const loyalty = 'company.example/loyalty'
+
+  it('are met as an agent meets them: with the token for each, and with what it lists', async () => {
+    const tier = tool({ name: 'tier', description: 'The tier.', extension: loyalty, run: () => 'gold' })
+    await using test = await createTestCompany({
+      tools: [myLoans, tier],
+      toolsResource: 'https://company.example/tools',
+      apis: [
+        { type: 'openapi', url: 'https://company.example/spa.json', description: 'The spa', resource: spa },
+        { type: 'mcp', url: concierge, description: 'The concierge' },
+      ],
+      extensions: { [loyalty]: { version: 2 } },
+    })
+    const maya = await test.signIn('maya')
+    expect(await maya.call('my_loans')).toEqual({ loans: ['The Dispossessed'] })
+    expect(await maya.call('tier')).toBe('gold')
+    expect(await maya.callOverMcp('tier')).toBe('gold')
+    const { authenticate } = test.company
+    expect(await authenticate(await maya.request('/spa/hours', {}, spa), { resource: spa })).toMatchObject({
+      account: 'maya',
+      resource: spa,
+    })
+    expect(await authenticate(await maya.request('/spa/hours'), { resource: spa })).toBeInstanceOf(Response)
+    expect(await authenticate(await maya.request('/concierge', {}, concierge), { mcp: concierge })).toMatchObject({
+      account: 'maya',
+    })
+
+    const plain = await test.start({ clientId: 'https://plain.example/agent.json', extensions: [] })
+    const refused = { code: 'extension_required', body: { extension: loyalty } }
+    await expect(plain.call('tier')).rejects.toMatchObject({ ...refused, status: 403 })
+    await expect(plain.callOverMcp('tier')).rejects.toMatchObject({ ...refused, status: 200 })
+  })
+})

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createHosts, type HostSettings, parseHost } from './hosts.ts'
 
@@ -139,6 +140,44 @@ describe('the hosts of a Company', () => {
     answers('evil\u00e9.test')
     answers('other.test')
     expect(told).toEqual([{ host: 'evil?.test', origin }])
+  })
+})
+
+describe('whatever a stranger writes', () => {
+  it('is refused or chooses among what is configured, and never an error of ours [K38]', () => {
+    const { hosts } = make({ forwardedHost: true, inner: ['app:3000'], apiOrigins: ['https://api.miramar.example'] })
+    const known = ['miramar.example', 'miramar.de', 'www.miramar.de', 'app:3000', 'localhost', 'api.miramar.example']
+    const host = fc.oneof(
+      fc.constantFrom(...known),
+      fc.stringMatching(/^[\x20-\x7e]{0,40}$/),
+      fc
+        .tuple(
+          fc.constantFrom(...known),
+          fc.constantFrom('', '.', ':443', ', ', '"', '@', '%00', '\t', '#', ':'),
+          fc.constantFrom(...known),
+        )
+        .map((parts) => parts.join('')),
+    )
+    fc.assert(
+      fc.property(host, fc.option(host), fc.boolean(), (asked, forwarded, isWellKnown) => {
+        const headers = { host: asked, ...(forwarded === null ? {} : { 'x-forwarded-host': forwarded }) }
+        const request = new Request('http://10.0.0.7/poppy/token', { headers })
+        expect(domains).toContain(hosts.domainOf(request))
+        expect([origin, 'https://api.miramar.example']).toContain(hosts.originOf(request))
+        try {
+          hosts.check(request, isWellKnown)
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'misdirected_request' })
+          return
+        }
+        // Who got through named a host that is written down, in one spelling or another.
+        const bare = asked.trim().toLowerCase().replace(/:\d+$/, '').replace(/\.$/, '')
+        // Names under .localhost lead to the caller's own machine, whoever made them up.
+        const written = [...domains, 'www.miramar.de', 'app', 'localhost', 'api.miramar.example']
+        expect(bare.endsWith('.localhost') || written.includes(bare)).toBe(true)
+      }),
+      { numRuns: 2000 },
+    )
   })
 })
 

@@ -38,8 +38,15 @@ export interface TestCompany {
   }
   /** What the Company logged, every level, as `level message {fields}`. */
   readonly log: readonly string[]
-  /** A signed-out Session of a new User. Another agent's by its `client_id`. */
-  readonly start: (options?: { readonly clientId?: string; readonly userId?: string }) => Promise<TestSession>
+  /**
+   * A signed-out Session of a new User. Another agent's by its `client_id`, which lists the `extensions` that are named when
+   * it is first here; left out, all that the Company lists.
+   */
+  readonly start: (options?: {
+    readonly clientId?: string
+    readonly userId?: string
+    readonly extensions?: readonly string[]
+  }) => Promise<TestSession>
   /** A Session that is signed in to the account, with these scopes or all that Direct Sign-In offers. */
   readonly signIn: (account: TestAccount, scopes?: readonly string[]) => Promise<TestSession>
   readonly close: () => Promise<void>
@@ -95,13 +102,14 @@ export async function createTestCompany(config: TestCompanyConfig = {}): Promise
   async function start({
     clientId = 'https://agent.example/agent.json',
     userId = makeId('usr', random),
-  }: {
-    readonly clientId?: string
-    readonly userId?: string
-  } = {}): Promise<TestSession> {
+    extensions = Object.keys(config.extensions ?? {}),
+  }: Parameters<TestCompany['start']>[0] = {}): Promise<TestSession> {
     let making = agents.get(clientId)
     if (!making) {
-      making = makeAgent(clientId, documents)
+      const listed = extensions.map(
+        (name) => [name, { version: String(config.extensions?.[name]?.version ?? 1) }] as const,
+      )
+      making = makeAgent(clientId, documents, Object.fromEntries(listed))
       agents.set(clientId, making)
     }
     return startTestSession({ agent: await making, at, userId, send: company.fetch, now, random })
@@ -134,7 +142,11 @@ function readAccount(request: Request): Account | null {
   return header === null ? null : (JSON.parse(decodeURIComponent(header)) as Account)
 }
 
-async function makeAgent(clientId: string, documents: Map<string, unknown>): Promise<TestAgent> {
+async function makeAgent(
+  clientId: string,
+  documents: Map<string, unknown>,
+  extensions: Readonly<Record<string, unknown>>,
+): Promise<TestAgent> {
   const [signing, proofs] = [await generateKeyPair('ES256'), await generateKeyPair('ES256')]
   const base = new URL(clientId).origin
   const redirectUri = `${base}/callback`
@@ -145,6 +157,7 @@ async function makeAgent(clientId: string, documents: Map<string, unknown>): Pro
     jwks_uri: `${base}/jwks.json`,
     redirect_uris: [redirectUri],
     token_endpoint_auth_method: 'private_key_jwt',
+    extensions,
   })
   const jwk = { ...(await exportJWK(signing.publicKey)), kid: keyId, alg: 'ES256', use: 'sig' }
   documents.set(`${base}/jwks.json`, { keys: [jwk] })
@@ -164,19 +177,22 @@ async function findEndpoints(company: Company, origin: string, offered: readonly
   }
   const { auth, apis } = (await read(`${origin}/.well-known/poppy.json`)) as {
     readonly auth: { readonly issuer: string }
-    readonly apis?: readonly { readonly type: string; readonly url: string }[]
+    readonly apis?: readonly { readonly type: string; readonly url: string; readonly resource?: string }[]
   }
   const metadata = await read(oauthMetadataUrl(auth.issuer))
   const endpoint = (name: string) => (typeof metadata[name] === 'string' ? metadata[name] : undefined)
-  const apiOf = (type: string) => apis?.find((api) => api.type === type)?.url
   const token = endpoint('token_endpoint') ?? ''
+  const besideToken = (name: string) => new URL(name, token).href
+  const own = (url: string) => apis?.find((api) => api.url === url)
   return {
     origin,
     token,
     authorize: endpoint('authorization_endpoint'),
     revoke: endpoint('revocation_endpoint') ?? '',
-    mcp: apiOf('mcp'),
-    tools: new URL('tools', token).href,
+    mcp: own(besideToken('mcp'))?.url,
+    mcpServers: (apis ?? []).filter(({ type }) => type === 'mcp').map(({ url }) => url),
+    toolsResource: own(besideToken('openapi.json'))?.resource,
+    tools: besideToken('tools'),
     offered,
   }
 }

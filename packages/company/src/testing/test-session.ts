@@ -36,8 +36,11 @@ export interface TestSession {
   readonly call: <Result = unknown>(tool: string, input?: object) => Promise<Result>
   /** The same over MCP. */
   readonly callOverMcp: <Result = unknown>(tool: string, input?: object) => Promise<Result>
-  /** A request with the Session Token and a fresh proof, for the site's own API: hand it to your handler. */
-  readonly request: (path: string, init?: RequestInit) => Promise<Request>
+  /**
+   * A request with the Session Token and a fresh proof, for the site's own API: hand it to your handler. With `service`, the
+   * token is for that one of `apis`: its `resource`, or the `url` of an MCP server, for which it is a Bearer token.
+   */
+  readonly request: (path: string, init?: RequestInit, service?: string) => Promise<Request>
 }
 
 /** Keys and documents of a test's Personal Agent. */
@@ -55,6 +58,10 @@ export interface TestEndpoints {
   readonly authorize: string | undefined
   readonly revoke: string
   readonly mcp: string | undefined
+  /** Every MCP server: what takes Bearer tokens (4.3). */
+  readonly mcpServers: readonly string[]
+  /** The tools' own, where they have one (4.3). */
+  readonly toolsResource: string | undefined
   /** Before `/{name}`. */
   readonly tools: string
   readonly offered: readonly string[]
@@ -132,7 +139,8 @@ export async function startTestSession(parts: Parts): Promise<TestSession> {
       return form(at.token, { ...parameters, session_id: sessionId, resource, assertion })
     }
     // 4.3: a token for an MCP server is a Bearer token, and is asked for without a proof
-    const answer = await accepted(resource === undefined ? await sendProved(make) : await send(await make()))
+    const isBearer = resource !== undefined && at.mcpServers.includes(resource)
+    const answer = await accepted(isBearer ? await send(await make()) : await sendProved(make))
     const given = (await answer.json()) as Tokens
     tokens.set(resource ?? '', { value: given.access_token, until: now() + given.expires_in * 1000 })
     sessionId = given.session_id
@@ -197,7 +205,7 @@ export async function startTestSession(parts: Parts): Promise<TestSession> {
       for (const resource of tokens.keys()) if (resource !== '') tokens.delete(resource)
     },
     async call<Result>(tool: string, input: object = {}) {
-      const token = await tokenFor()
+      const token = await tokenFor(at.toolsResource)
       const make = async () =>
         new Request(`${at.tools}/${encodeURIComponent(tool)}`, {
           method: 'POST',
@@ -223,9 +231,12 @@ export async function startTestSession(parts: Parts): Promise<TestSession> {
       )
       return readMcpResult(await accepted(answer)) as Promise<Result>
     },
-    async request(path, init) {
-      const token = await tokenFor()
-      return prove(new Request(new URL(path, at.origin), init), token)
+    async request(path, init, service) {
+      const token = await tokenFor(service)
+      const request = new Request(new URL(path, at.origin), init)
+      if (service === undefined || !at.mcpServers.includes(service)) return prove(request, token)
+      request.headers.set('authorization', `Bearer ${token}`)
+      return request
     },
   })
 }
