@@ -24,6 +24,14 @@ const api = (bend: Record<string, unknown>) => ({
 })
 
 /** What a person in JavaScript may write, and what the refusal has to speak of. */
+const pin = { name: 'pin', label: 'PIN', secret: true }
+const mediated = (bend: object) => ({
+  signIn: {
+    direct: ['poppy:read', 'poppy:write', 'loyalty'],
+    mediated: { scopes: ['poppy:read'], fields: [pin], verify: () => null, ...bend },
+  },
+})
+
 const wrong: readonly (readonly [name: string, bend: Record<string, unknown>, says: RegExp])[] = [
   ['a setting that nobody knows', { orgin: 'https://miramar.example' }, /no setting `orgin`.*origin/],
   ['what is not built yet', { operations: [] }, /Operations are not built/],
@@ -123,7 +131,29 @@ const wrong: readonly (readonly [name: string, bend: Record<string, unknown>, sa
   ['a scope with a space', { scopes: { ...right.scopes, 'my scope': 'All' } }, /is not a scope/],
   ['a scope without words', { scopes: { ...right.scopes, loyalty: '' } }, /say what 'loyalty' means/],
   ['sign-in as a text', { signIn: 'direct' }, /signIn: \{ direct/],
-  ['a sign-in that is not built', { signIn: { mediated: ['poppy:read'] } }, /`signIn\.mediated` is not built/],
+  [
+    'mediated as a list',
+    { signIn: { mediated: ['poppy:read'] } },
+    /`signIn\.mediated` is \{ scopes, fields, verify \}/,
+  ],
+  ['mediated without scopes', mediated({ scopes: [] }), /`signIn\.mediated\.scopes` lists/],
+  ['mediated with a scope nobody described', mediated({ scopes: ['x'] }), /mediated\.scopes` names 'x'/],
+  ['mediated without fields', mediated({ fields: [] }), /`signIn\.mediated\.fields` lists/],
+  ['a field without a label', mediated({ fields: [{ name: 'pin', secret: true }] }), /needs a `label`/],
+  [
+    'a field that is not said to be secret',
+    mediated({ fields: [{ name: 'pin', label: 'PIN' }] }),
+    /whether it is `secret`/,
+  ],
+  [
+    'a field with an odd name',
+    mediated({ fields: [{ name: '__proto__', label: 'x', secret: true }] }),
+    /begins with a letter/,
+  ],
+  ['two fields of one name', mediated({ fields: [pin, pin] }), /two fields of one name/],
+  ['mediated without a check', mediated({ verify: undefined }), /`signIn\.mediated\.verify` is/],
+  ['codes that nobody sends', mediated({ needsCode: () => true }), /set `sendCode` as well/],
+  ['a misspelt setting of mediated', mediated({ verfy: 1 }), /no `signIn\.mediated\.verfy`/],
   ['a scope by device that nobody described', { signIn: { device: ['x'] } }, /`signIn\.device` names 'x'/],
   ['a device sign-in without scopes', { signIn: { device: [] } }, /lists the scopes that Device Sign-In can grant/],
   ['a sign-in that nobody knows', { signIn: { magic: [] } }, /no `signIn\.magic`/],

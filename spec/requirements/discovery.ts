@@ -27,14 +27,14 @@ export const discovery = [
       'apis-fields': 'table: company MUST give each entry of apis a type and an HTTPS url',
       'something-to-use': 'table: company MUST state at least one of agent, apis and web',
       'required-fields-agent': 'table: agent MUST refuse a document that lacks a required field',
+      'mediated-fields':
+        'table: company MUST state endpoint, fields and scopes in auth.mediated when it offers Mediated Sign-In',
       'device-scopes': 'table: company MUST list scopes in auth.device when it offers Device Sign-In',
       'extensions-version': 'table: company MUST state a version for each entry of extensions',
       'browser-session-endpoint':
         'table: company MUST state web.browser_session_endpoint as an HTTPS URL when browsers may join',
     },
     later: {
-      'mediated-fields':
-        'table: company MUST state endpoint, fields and scopes in auth.mediated when it offers Mediated Sign-In',
       'agent-protocols': 'table: company MUST give each entry of agent.protocols a type and an HTTPS endpoint',
     },
   }),

@@ -80,19 +80,21 @@ export const signIn = [
     },
   }),
   ...section('4.7', {
-    later: {
-      'secret-agent':
-        'agent MUST protect a secret field: never show it to the User again, log it, or send it elsewhere',
-      'every-field-agent': 'plain: agent MUST send each listed field under its name, with its current Session Token',
+    built: {
       complete: 'plain: company MUST answer correct credentials with complete and the fields of a token response',
       'code-required': 'plain: company MUST answer code_required with a sign_in_id when it needs a one-time code',
-      'only-code-agent':
-        'plain: agent MUST send only the one-time code in the second step, never the credentials again',
       'wrong-code': 'plain: company MUST answer code_required to a wrong code until its limit, and then failed',
       'same-session': 'plain: company MUST let only the Session that started a sign-in finish it',
       'rate-limit': 'company MUST limit the rate of attempts',
       'never-returns-credentials': 'company MUST NOT send credentials back',
       'unusual-code': 'company SHOULD ask for a one-time code as well when a sign-in is suspicious',
+    },
+    later: {
+      'secret-agent':
+        'agent MUST protect a secret field: never show it to the User again, log it, or send it elsewhere',
+      'every-field-agent': 'plain: agent MUST send each listed field under its name, with its current Session Token',
+      'only-code-agent':
+        'plain: agent MUST send only the one-time code in the second step, never the credentials again',
       'credentials-only-there-agent':
         "agent MUST NOT send credentials anywhere but to the Company's auth.mediated.endpoint",
     },

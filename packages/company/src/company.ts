@@ -10,6 +10,7 @@ import { type BrowserReader, readBrowserPrincipal } from './browser/browser-prin
 import { type CheckedConfig, type CompanyConfig, checkConfig } from './config.ts'
 import { createAddressMarks } from './crypto/address-mark.ts'
 import { createKeyImporter } from './crypto/key-importer.ts'
+import { createKeyedHash } from './crypto/keyed-hash.ts'
 import { deriveKeyring } from './crypto/keyring.ts'
 import { createNonces } from './crypto/nonce.ts'
 import { systemRandom } from './crypto/random.ts'
@@ -275,6 +276,8 @@ export function createCompany(config: CompanyConfig): Company {
             now,
             random,
           },
+    oneTimeCodes:
+      checked.signIn.mediated === undefined ? null : createKeyedHash(deriveKeyring(checked.secrets, 'one-time-code')),
     forms: createSealer(deriveKeyring(checked.secrets, 'form')),
     accountTokenLifetime: checked.lifetimes.accountToken,
     lifecycle,

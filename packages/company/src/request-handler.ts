@@ -5,6 +5,7 @@ import type { AgentDirectory } from './agents/directory.ts'
 import type { Logos } from './agents/logo.ts'
 import { logoRoute } from './agents/routes.ts'
 import { type BrowserEndpoint, browserRoute } from './browser/routes.ts'
+import type { KeyedHash } from './crypto/keyed-hash.ts'
 import type { Nonces } from './crypto/nonce.ts'
 import type { Sealer } from './crypto/seal.ts'
 import { publicPath } from './discovery/addresses.ts'
@@ -22,6 +23,7 @@ import type { Authenticator } from './sessions/authenticate.ts'
 import { grantsOf, handleTokenRequest } from './sessions/routes.ts'
 import type { TokenSettings } from './sessions/token-request.ts'
 import { deviceRoutes } from './sign-in/device/routes.ts'
+import { type MediatedEndpoint, signInMediated, submitCode } from './sign-in/mediated/routes.ts'
 import type { SignInSettings } from './sign-in/routes.ts'
 import type { Logger, Scope } from './store/database.ts'
 import type { Observed, Telemetry } from './telemetry/telemetry.ts'
@@ -48,6 +50,8 @@ export interface HandlerParts {
   readonly signIn: Pick<SignInSettings, 'account' | 'signInPage' | 'switchAccountPage' | 'connectedAgentsPage'> | null
   readonly logos: Logos | null
   readonly forms: Sealer
+  /** For the one-time codes of Mediated Sign-In (4.7); null where it isn't offered. */
+  readonly oneTimeCodes: KeyedHash | null
   readonly accounts: Accounts
   /** Null where no browser may join (5). */
   readonly browser: BrowserEndpoint | null
@@ -78,6 +82,7 @@ export function createRequestHandler(parts: HandlerParts): RequestHandler {
     ...oauthRoutes(parts, nonce),
     ...toolRoutes(parts, failed, nonce),
     ...signInRoutes(parts, failed),
+    ...mediatedRoutes(parts, failed, nonce),
     ...(parts.browser === null
       ? {}
       : { [parts.published.addresses.routeOf(parts.browser.endpoint)]: browserRoute(parts.browser, parts) }),
@@ -219,6 +224,30 @@ function toolRoutes(parts: HandlerParts, fail: Route['fail'], nonce: () => strin
       crossOrigin: true,
       fail: (error) => errorResponse(error, { scheme: 'Bearer', resourceMetadata }, log, random),
     },
+  }
+}
+
+function mediatedRoutes(
+  parts: HandlerParts,
+  fail: Route['fail'],
+  nonce: () => string | undefined,
+): Record<string, Route> {
+  const { addresses, signIn } = parts.published
+  if (signIn.mediated === undefined || parts.oneTimeCodes === null) return {}
+  const endpoint: MediatedEndpoint = {
+    mediated: signIn.mediated,
+    token: parts.tokenSettings,
+    codes: parts.oneTimeCodes,
+    authenticator: parts.authenticator,
+    scope: parts.scope,
+    log: parts.log,
+  }
+  const path = addresses.routeOf(addresses.mediated)
+  const first: Handler = (request) => signInMediated(request, endpoint)
+  const second: Handler = (request, id) => submitCode(request, id, endpoint)
+  return {
+    [path]: { methods: { POST: withNonce(first, nonce) }, crossOrigin: true, fail },
+    [`${path}/*`]: { methods: { POST: withNonce(second, nonce) }, crossOrigin: true, fail },
   }
 }
 

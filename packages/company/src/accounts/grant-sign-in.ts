@@ -27,7 +27,11 @@ export interface ApprovedSignIn {
  * @throws PoppyError when the Session has changed meanwhile: then nothing of the transaction may be kept
  */
 export async function grantSignIn(
-  { client, scope, settings }: Pick<TokenRequest, 'client' | 'scope' | 'settings'>,
+  {
+    client,
+    scope,
+    settings,
+  }: Pick<TokenRequest, 'scope' | 'settings'> & { readonly client: { readonly clientId: string } },
   { session, account, approved, scopes, signIn }: ApprovedSignIn,
 ): Promise<{ readonly issued: Issued; readonly grantId: string }> {
   const now = settings.now()

@@ -1,6 +1,13 @@
 import { sha256 } from '../crypto/hash.ts'
 import type { Scope } from '../store/database.ts'
-import type { BrowsersTable, CodesTable, DeviceCodesTable, GrantsTable, SessionsTable } from '../store/tables.ts'
+import type {
+  BrowsersTable,
+  CodesTable,
+  DeviceCodesTable,
+  GrantsTable,
+  MediatedTable,
+  SessionsTable,
+} from '../store/tables.ts'
 
 /** Everything that the store holds of one person: read for them, or deleted for them. */
 
@@ -17,6 +24,7 @@ export interface PersonRows {
   readonly codes: readonly Omit<CodesTable, 'company' | 'code_hash' | 'code_challenge'>[]
   readonly browsers: readonly Omit<BrowsersTable, 'company' | 'cookie_hash'>[]
   readonly devices: readonly Omit<DeviceCodesTable, 'company' | 'code_hash' | 'user_code_hash' | 'interval_seconds'>[]
+  readonly mediated: readonly Omit<MediatedTable, 'company' | 'code_hash' | 'tries'>[]
   /** Until when an answered consent page is remembered. */
   readonly forms: readonly { readonly expires_at: number }[]
 }
@@ -77,7 +85,18 @@ export async function readPerson(scope: Scope, person: Person): Promise<PersonRo
             .orderBy('created_at')
             .execute()
         : []
-    return { sessions, grants, codes, browsers, devices, forms }
+    const mediated = await db.query
+      .selectFrom('poppy_mediated')
+      .select(['id', 'session_id', 'client_id', 'account', 'scopes', 'sent_to', 'status', 'created_at', 'expires_at'])
+      .where('company', '=', company)
+      .where((eb) =>
+        typeof person === 'string'
+          ? eb('account', '=', person)
+          : eb('session_id', 'in', sessionsOf(scope, person).clearSelect().select('id')),
+      )
+      .orderBy('created_at')
+      .execute()
+    return { sessions, grants, codes, browsers, devices, mediated, forms }
   })
 }
 
@@ -132,10 +151,11 @@ export interface DeletedRows {
   readonly codes: number
   readonly browsers: number
   readonly devices: number
+  readonly mediated: number
   readonly forms: number
 }
 
-const kinds = ['sessions', 'grants', 'codes', 'browsers', 'devices', 'forms'] as const
+const kinds = ['sessions', 'grants', 'codes', 'browsers', 'devices', 'mediated', 'forms'] as const
 
 /** Passes in which rows may still turn up: one that waited for a sign-in sees in the next what that has written. */
 const mostPasses = 5
@@ -151,7 +171,7 @@ export async function deletePerson(
   scope: Scope,
   { person, formsUntil }: { readonly person: Person; readonly formsUntil: number },
 ): Promise<DeletedRows> {
-  const total = { sessions: 0, grants: 0, codes: 0, browsers: 0, devices: 0, forms: 0 }
+  const total = { sessions: 0, grants: 0, codes: 0, browsers: 0, devices: 0, mediated: 0, forms: 0 }
   return scope.db.transaction(async () => {
     if (typeof person === 'string') await endForms(scope, { account: person, until: formsUntil })
     for (let pass = 0; pass < mostPasses; pass++) {
@@ -182,6 +202,15 @@ async function deleteOnce(scope: Scope, person: Person): Promise<DeletedRows> {
           .where('account', '=', person)
           .executeTakeFirstOrThrow()
       : { numDeletedRows: 0n }
+  const mediated = await db.query
+    .deleteFrom('poppy_mediated')
+    .where('company', '=', company)
+    .where((eb) =>
+      typeof person === 'string'
+        ? eb('account', '=', person)
+        : eb('session_id', 'in', sessionsOf(scope, person).clearSelect().select('id')),
+    )
+    .executeTakeFirstOrThrow()
   const grants = await db.query
     .deleteFrom('poppy_grants')
     .where('company', '=', company)
@@ -212,6 +241,7 @@ async function deleteOnce(scope: Scope, person: Person): Promise<DeletedRows> {
     codes: Number(codes.numDeletedRows),
     browsers: Number(browsers.numDeletedRows),
     devices: Number(devices.numDeletedRows),
+    mediated: Number(mediated.numDeletedRows),
     forms: Number(forms.numDeletedRows),
   }
 }

@@ -72,6 +72,20 @@ export interface PersonData {
     /** When the agent asked last. */
     readonly polledAt: number | null
   }[]
+  /** Sign-ins by credentials that wanted a one-time code (4.7). */
+  readonly mediatedSignIns: readonly {
+    readonly id: string
+    readonly sessionId: string
+    readonly clientId: string
+    readonly account: string
+    readonly scopes: readonly string[]
+    /** Where the code went. */
+    readonly sentTo: string
+    /** `waiting`, `done` or `failed`. */
+    readonly status: string
+    readonly createdAt: number
+    readonly expiresAt: number
+  }[]
   /** That they answered a consent page, remembered until then, so that nobody answers it again. */
   readonly answeredPages: readonly { readonly rememberedUntil: number }[]
 }
@@ -83,6 +97,7 @@ export interface ErasedPerson {
   readonly codes: number
   readonly browsers: number
   readonly deviceSignIns: number
+  readonly mediatedSignIns: number
   readonly answeredPages: number
 }
 
@@ -155,6 +170,17 @@ export async function exportPerson(
       expiresAt: row.expires_at,
       polledAt: row.polled_at,
     })),
+    mediatedSignIns: rows.mediated.map((row) => ({
+      id: row.id,
+      sessionId: row.session_id,
+      clientId: row.client_id,
+      account: row.account,
+      scopes: scopesOf(row),
+      sentTo: row.sent_to,
+      status: row.status,
+      createdAt: row.created_at,
+      expiresAt: row.expires_at,
+    })),
     answeredPages: rows.forms.map((row) => ({ rememberedUntil: row.expires_at })),
   }
 }
@@ -166,9 +192,17 @@ export async function erasePerson(
   { now }: { readonly now: () => number },
 ): Promise<ErasedPerson> {
   const formsUntil = now() + formLifetime
-  const { sessions, grants, codes, browsers, devices, forms } = await deletePerson(scope, {
+  const { sessions, grants, codes, browsers, devices, mediated, forms } = await deletePerson(scope, {
     person: checkPerson(person),
     formsUntil,
   })
-  return { sessions, signIns: grants, codes, browsers, deviceSignIns: devices, answeredPages: forms }
+  return {
+    sessions,
+    signIns: grants,
+    codes,
+    browsers,
+    deviceSignIns: devices,
+    mediatedSignIns: mediated,
+    answeredPages: forms,
+  }
 }

@@ -186,7 +186,7 @@ export async function takeScopeAway(
   })
 }
 
-/** Spends codes that were given for an account and not yet used, and approvals on a device (4.5, 4.6). */
+/** Spends what was given for an account and not yet used: codes (4.5), approvals on a device (4.6), one-time codes (4.7). */
 async function spendPending(
   { db, company }: Scope,
   {
@@ -211,6 +211,14 @@ async function spendPending(
     .where('status', '=', 'approved')
   if (clientId !== undefined) devices = devices.where('client_id', '=', clientId)
   await devices.execute()
+  let mediated = db.query
+    .updateTable('poppy_mediated')
+    .set({ status: 'failed' })
+    .where('company', '=', company)
+    .where('account', '=', account)
+    .where('status', '=', 'waiting')
+  if (clientId !== undefined) mediated = mediated.where('client_id', '=', clientId)
+  await mediated.execute()
 }
 
 /** A grant's scopes, which are kept in one text. */

@@ -18,6 +18,7 @@ const paths = {
   deviceAuthorization: '/poppy/device-authorization',
   device: '/poppy/device',
   agents: '/poppy/agents',
+  mediated: '/poppy/sign-in',
 } as const
 
 /** What the addresses are made of. */
@@ -55,6 +56,8 @@ export interface Addresses {
   readonly device: string
   /** Where a person sees and ends connections (4.9). */
   readonly agents: string
+  /** Where credentials are sent (4.7); one-time codes go to `/{sign_in_id}` below it. */
+  readonly mediated: string
   /** The path of `poppy.json`, the same at each of the Company's domains (3). */
   readonly poppyPath: string
   /** Where the issuer's metadata is (3.2, RFC 8414). */
@@ -95,6 +98,7 @@ export function createAddresses(settings: AddressSettings): Addresses {
     deviceAuthorization: urlOf(paths.deviceAuthorization),
     device: urlOf(paths.device),
     agents: urlOf(paths.agents),
+    mediated: urlOf(paths.mediated),
     poppyPath: '/.well-known/poppy.json',
     oauthMetadata: oauthMetadataUrl(issuer),
     mcpMetadata: resourceMetadataUrl(mcp),

@@ -35,12 +35,17 @@ export interface Published {
 /** `poppy.json` of one of the domains (3.1). What isn't there is not advertised. */
 export function discoveryOf(published: Published, domain: string): unknown {
   const { addresses, scopes } = published
+  const { mediated } = published.signIn
   const grantable = grantableScopes(published.signIn)
   const discovery: Discovery = {
     protocolVersion: currentCodec.version,
     organization: { name: published.name, domain },
     issuer: addresses.issuer,
-    signIn: { direct: published.signIn.direct, device: published.signIn.device, mediated: undefined },
+    signIn: {
+      direct: published.signIn.direct,
+      device: published.signIn.device,
+      mediated: mediated && { endpoint: addresses.mediated, fields: mediated.fields, scopes: mediated.scopes },
+    },
     // 4.4: the protocol's own two need no description, and where nobody can sign in there is nothing to grant
     customScopes:
       grantable.length === 0

@@ -45,6 +45,8 @@ export interface Need {
 export interface Authenticator {
   /** DPoP Session Tokens: everywhere but MCP. */
   readonly withProof: (request: Request, need?: Need) => Promise<Principal>
+  /** The same, with the thumbprint of the key that signed the proof: for an endpoint that gives tokens (4.7). */
+  readonly withKey: (request: Request) => Promise<{ readonly principal: Principal; readonly thumbprint: string }>
   /** Bearer Session Tokens: one MCP server, which is named. */
   readonly withBearer: (request: Request, resource: string) => Promise<Principal>
 }
@@ -111,7 +113,7 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
     }
   }
 
-  return {
+  const authenticator: Authenticator = {
     async withProof(request, need = {}) {
       const { token, hash } = identify(request, 'dpop')
       return counted(request, token, async (count) => {
@@ -157,6 +159,11 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
         return principalOf(token, admitted.session, settings.limits, now())
       })
     },
+    async withKey(request) {
+      const principal = await authenticator.withProof(request)
+      // Opened a moment ago, and bound to a key: else nobody would have come this far.
+      return { principal, thumbprint: open(request, 'dpop').token.keyThumbprint as string }
+    },
     async withBearer(request, resource) {
       const { token } = identify(request, 'bearer')
       return counted(request, token, async (count) => {
@@ -177,6 +184,7 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
       })
     },
   }
+  return authenticator
 }
 
 /** Whether something that was shown was wrong. A nonce that has to be asked for is the way it goes. */

@@ -21,8 +21,16 @@ export interface Issued {
 
 /** Seals a Session Token and writes the answer. */
 export async function issueTokens(request: TokenRequest, issued: Issued): Promise<Response> {
-  const { settings, binding } = request
   request.note(issued.sessionId)
+  return json(tokensOf(request, issued))
+}
+
+/** Seals a Session Token and gives what is said with it (4.4). */
+export function tokensOf(
+  request: Pick<TokenRequest, 'settings' | 'binding'> & { readonly client: { readonly clientId: string } },
+  issued: Issued,
+): TokenResponse {
+  const { settings, binding } = request
   const now = settings.now()
   const { grant } = issued
   // A token lives no longer than its Session and its sign-in; at least a second, since 4.2 wants more than 0.
@@ -45,7 +53,7 @@ export async function issueTokens(request: TokenRequest, issued: Issued): Promis
     ownMcpFlow: issued.ownMcpFlow === true,
     expiresAt: Math.floor(now / 1000) + expiresIn,
   })
-  const body: TokenResponse = {
+  return {
     access_token: token,
     token_type: binding.type,
     expires_in: expiresIn,
@@ -57,5 +65,4 @@ export async function issueTokens(request: TokenRequest, issued: Issued): Promis
       ? {}
       : { refresh_token_expires_in: Math.max(1, Math.floor((grant.expiresAt - now) / 1000)) }),
   }
-  return json(body)
 }

@@ -1,5 +1,6 @@
 import { isPlain } from '../config-shapes.ts'
 import { wrong } from '../configuration-error.ts'
+import { checkMediated, type MediatedSettings } from './mediated/mediated-settings.ts'
 import type { Account } from './person.ts'
 
 /** Which types of sign-in a company offers, and the scopes that each can grant (4.4). */
@@ -8,10 +9,16 @@ export interface SignInTypes {
   readonly direct?: readonly string[]
   /** Device Sign-In (4.6): by a short code, on any device. */
   readonly device?: readonly string[]
+  /** Mediated Sign-In (4.7): with credentials that the agent holds. Only where the other two can't work. */
+  readonly mediated?: MediatedSettings
 }
 
 /** Each type that is offered, with its scopes. */
-export type OfferedSignIn = Readonly<Record<keyof SignInTypes, readonly string[] | undefined>>
+export interface OfferedSignIn {
+  readonly direct: readonly string[] | undefined
+  readonly device: readonly string[] | undefined
+  readonly mediated: MediatedSettings | undefined
+}
 
 const types = { direct: 'Direct Sign-In', device: 'Device Sign-In' } as const
 
@@ -25,15 +32,14 @@ export function checkSignIn(
   scopes: Readonly<Record<string, string>>,
 ): OfferedSignIn {
   const { signIn = {} } = config
-  if (!isPlain(signIn)) throw wrong("Write signIn: { direct: ['poppy:read'] }.")
+  if (!isPlain(signIn as unknown)) throw wrong("Write signIn: { direct: ['poppy:read'] }.")
   for (const type of Object.keys(signIn)) {
-    if (type === 'mediated') throw wrong('`signIn.mediated` is not built in this version. Leave it out.')
-    if (!Object.hasOwn(types, type))
+    if (!Object.hasOwn(types, type) && type !== 'mediated')
       throw wrong(
         `There is no \`signIn.${type}\`. Write signIn: { direct: ['poppy:read'] }, or device in the same way.`,
       )
   }
-  return { direct: check('direct'), device: check('device') }
+  return { direct: check('direct'), device: check('device'), mediated: checkMediated(signIn.mediated, scopes) }
 
   function check(type: keyof typeof types): readonly string[] | undefined {
     const listed: unknown = signIn[type]
@@ -61,5 +67,5 @@ export function checkSignIn(
 
 /** Every scope that some type of sign-in can grant. */
 export function grantableScopes(offered: OfferedSignIn): readonly string[] {
-  return [...new Set([...(offered.direct ?? []), ...(offered.device ?? [])])]
+  return [...new Set([...(offered.direct ?? []), ...(offered.device ?? []), ...(offered.mediated?.scopes ?? [])])]
 }

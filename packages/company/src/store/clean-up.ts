@@ -54,6 +54,7 @@ const kinds = {
   poppy_browsers: deleteBrowsers,
   poppy_device_codes: deleteDeviceCodes,
   poppy_attempts: deleteAttempts,
+  poppy_mediated: deleteMediated,
   poppy_agents: deleteAgents,
 } as const
 
@@ -227,6 +228,22 @@ function deleteDeviceCodes({ db, company }: Scope, { now, limit }: Bite) {
       eb
         .selectFrom('poppy_device_codes')
         .select('code_hash')
+        .where('company', '=', company)
+        .where('expires_at', '<', now - codeMargin)
+        .limit(limit)
+        .$if(db.name === 'postgres', whatIsFree),
+    )
+    .executeTakeFirstOrThrow()
+}
+
+function deleteMediated({ db, company }: Scope, { now, limit }: Bite) {
+  return db.query
+    .deleteFrom('poppy_mediated')
+    .where('company', '=', company)
+    .where('id', 'in', (eb) =>
+      eb
+        .selectFrom('poppy_mediated')
+        .select('id')
         .where('company', '=', company)
         .where('expires_at', '<', now - codeMargin)
         .limit(limit)

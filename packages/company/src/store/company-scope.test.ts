@@ -8,6 +8,7 @@ import * as browsers from '../browser/store.ts'
 import * as sessions from '../sessions/store.ts'
 import * as attempts from '../sign-in/attempts.ts'
 import * as devices from '../sign-in/device/store.ts'
+import * as mediated from '../sign-in/mediated/store.ts'
 import * as signIn from '../sign-in/store.ts'
 import * as cleaning from './clean-up.ts'
 import type { Database, Scope } from './database.ts'
@@ -44,6 +45,19 @@ const device = {
   expires_at: now + minutes(10),
   polled_at: null,
   interval_seconds: 5,
+} as const
+const waiting = {
+  id: 'mediated',
+  session_id: 's',
+  client_id: 'https://agent.example/client',
+  account: 'ada',
+  scopes: 'poppy:read',
+  code_hash: 'hash of a code',
+  sent_to: 'a phone',
+  status: 'waiting',
+  tries: 0,
+  created_at: now,
+  expires_at: now + minutes(10),
 } as const
 const attempt = { kind: 'user_code:person', owner: 'ada' }
 
@@ -92,6 +106,10 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
     devices.decideDevice(scope, { codeHash: 'device', account: 'ada', scopes: 'poppy:read', now }),
   spendDevice: (scope) => devices.spendDevice(scope, { codeHash: 'device', now }),
   notePoll: (scope) => devices.notePoll(scope, { codeHash: 'device', now, interval: 10 }),
+  insertMediated: (scope) => mediated.insertMediated(scope, { ...waiting, id: 'new' }),
+  findMediated: (scope) => mediated.findMediated(scope, { id: 'mediated', sessionId: 's' }),
+  takeTry: (scope) => mediated.takeTry(scope, { id: 'mediated', sessionId: 's', most: 5, now }),
+  endMediated: (scope) => mediated.endMediated(scope, { id: 'mediated', status: 'done' }),
   countAttempt: (scope) => attempts.countAttempt(scope, { ...attempt, most: 5, window: 1000, now }),
   forgetAttempt: (scope) => attempts.forgetAttempt(scope, attempt),
   cleanUp: (scope) => cleaning.cleanUp(scope, { now: later, limit: 2, log: silent }),
@@ -109,6 +127,7 @@ const tables = [
   'poppy_browsers',
   'poppy_device_codes',
   'poppy_attempts',
+  'poppy_mediated',
   'poppy_proofs',
 ] as const
 
@@ -127,6 +146,7 @@ async function fill(scope: Scope): Promise<void> {
   await signIn.insertCode(scope, codeRow())
   await browsers.insertBrowser(scope, { cookieHash: 'cookie', sessionId: 's', now, expiresAt: later })
   await devices.insertDevice(scope, device)
+  await mediated.insertMediated(scope, waiting)
   await attempts.countAttempt(scope, { ...attempt, most: 5, window: 1000, now })
   await sessions.claimProof(scope, { ...proof, proofId: 'earlier' })
   await sessions.claimIds(scope, [{ kind: 'form', owner: 'ada', id: 'earlier', expiresAt: now }])
@@ -142,11 +162,21 @@ function misses(sql: string): boolean {
 }
 
 it('each function of the chapters that asks the store is among the calls', () => {
-  const exported = [sessions, accounts, persons, signIn, agents, browsers, devices, attempts, cleaning].flatMap(
-    (chapter) =>
-      Object.entries(chapter)
-        .filter(([name, value]) => typeof value === 'function' && !pure.includes(name))
-        .map(([name]) => name),
+  const exported = [
+    sessions,
+    accounts,
+    persons,
+    signIn,
+    agents,
+    browsers,
+    devices,
+    mediated,
+    attempts,
+    cleaning,
+  ].flatMap((chapter) =>
+    Object.entries(chapter)
+      .filter(([name, value]) => typeof value === 'function' && !pure.includes(name))
+      .map(([name]) => name),
   )
   expect(Object.keys(calls).sort()).toEqual(exported.sort())
 })

@@ -182,6 +182,27 @@ const migrations: readonly Migration[] = [
     title: 'Codes that are for an MCP server',
     run: ({ addColumn }) => addColumn('poppy_codes', 'resource', 'text?'),
   },
+  {
+    title: 'Mediated Sign-In',
+    async run({ createTable, createIndex }) {
+      await createTable('poppy_mediated', ['company', 'id'], {
+        company: 'text',
+        id: 'text',
+        session_id: 'text',
+        client_id: 'text',
+        account: 'text',
+        scopes: 'text',
+        code_hash: 'text',
+        sent_to: 'text',
+        status: 'text',
+        tries: 'count',
+        created_at: 'time',
+        expires_at: 'time',
+      })
+      await createIndex('poppy_mediated', ['company', 'account'])
+      await createIndex('poppy_mediated', ['company', 'expires_at'])
+    },
+  },
 ]
 
 /** The schema that this release of the library works with. */

@@ -12,6 +12,7 @@ export interface Tables {
   poppy_agents: AgentsTable
   poppy_device_codes: DeviceCodesTable
   poppy_attempts: AttemptsTable
+  poppy_mediated: MediatedTable
   poppy_schema: SchemaTable
 }
 
@@ -134,6 +135,25 @@ export interface DeviceCodesTable {
   expires_at: number
   polled_at: number | null
   interval_seconds: number
+}
+
+/** 4.7: sign-ins by credentials that wait for a one-time code, and how they ended. Of the credentials there is nothing. */
+export interface MediatedTable {
+  company: string
+  id: string
+  /** Only this Session may finish it. */
+  session_id: string
+  client_id: string
+  account: string
+  scopes: string
+  /** HMAC under a key of ours. */
+  code_hash: string
+  /** Where the code went, in the company's words for the person. */
+  sent_to: string
+  status: 'waiting' | 'done' | 'failed'
+  tries: number
+  created_at: number
+  expires_at: number
 }
 
 /** Attempts that are limited (4.6, 4.7): how many there were in the window that began last. */
