@@ -26,6 +26,7 @@ for (const { id, keys } of parties.clients) {
 }
 
 let account = ''
+const unmet = { requests: 1_000_000, seconds: 1 }
 const company = createCompany({
   organization: { name: 'Bench', domain: 'company.example' },
   origin,
@@ -43,6 +44,16 @@ const company = createCompany({
       run: (input, { principal }) => ({ account: principal.account, input }),
     }),
   ],
+  // All limits on, and none met: what is measured comes faster than any honest agent's requests.
+  limits: {
+    sessionsPerClient: unmet,
+    sessionsPerUser: unmet,
+    tokenRequestsPerClient: unmet,
+    requestsPerClient: unmet,
+    requestsPerUser: unmet,
+    requestsPerSession: unmet,
+  },
+  address: () => '203.0.113.7',
   fetchDocument: async (url) => ({ document: documents.get(url), headers: new Headers() }),
 })
 await company.start()

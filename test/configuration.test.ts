@@ -255,6 +255,28 @@ const wrong: readonly (readonly [name: string, bend: Record<string, unknown>, sa
   ['a lifetime of nothing', { lifetimes: { session: 0 } }, /`lifetimes\.session` is a whole number of seconds/],
   ['a lifetime as a text', { lifetimes: { accountToken: '90d' } }, /`lifetimes\.accountToken`/],
   ['a Session Token of days', { lifetimes: { sessionToken: 86_401 } }, /hours, not days/],
+  ['limits as a number', { limits: 100 }, /`limits` is false, or names some: limits: \{ requestsPerSession/],
+  ['limits as null', { limits: null }, /`limits` is false, or names some/],
+  ['limits as true', { limits: true }, /`limits` is false, or names some/],
+  ['a misspelt limit', { limits: { requestPerSession: false } }, /no `limits\.requestPerSession`.*requestsPerSession/],
+  [
+    'a limit as a number',
+    { limits: { sessionsPerClient: 100 } },
+    /Write limits: \{ sessionsPerClient: \{ requests: 3000, seconds: 60 \} \}, or false/,
+  ],
+  ['a limit as null', { limits: { sessionsPerUser: null } }, /or false in its place to switch it off/],
+  [
+    'a limit with a misspelt member',
+    { limits: { requestsPerUser: { request: 5, seconds: 1 } } },
+    /no `limits\.requestsPerUser\.request`.*requests, seconds/,
+  ],
+  ['a limit of nothing', { limits: { requestsPerUser: { requests: 0, seconds: 60 } } }, /requests from 1 to 1000000/],
+  ['a limit without its seconds', { limits: { requestsPerUser: { requests: 5 } } }, /seconds from 1 to 86400/],
+  ['half a request', { limits: { consentPerAccount: { requests: 0.5, seconds: 60 } } }, /takes whole numbers/],
+  ['a limit over days', { limits: { failuresPerAddress: { requests: 5, seconds: 86_401 } } }, /takes whole numbers/],
+  ['a limit in words', { limits: { anonymousPerAddress: { requests: '5', seconds: 60 } } }, /takes whole numbers/],
+  ['an address as a text', { address: '203.0.113.7' }, /`address` is a function.*\(request\) =>/],
+  ['the name of a header as address', { address: { header: 'x-forwarded-for' } }, /`address` is a function/],
   ['a log without levels', { log: console.log }, /`log` needs debug, info, warn and error/],
   ['a clock that stands', { now: 1_790_900_000_000 }, /`now` is a function/],
 ]
@@ -299,7 +321,14 @@ describe('a wrong configuration', () => {
     expect(() => createCompany({ ...right, ...reach } as CompanyConfig)).not.toThrow()
     const lists = { allow: ['https://agent.example/agent.json'], block: () => false }
     expect(() =>
-      createCompany({ ...right, agents: lists, nonces: { lifetime: 60 }, secret: [secret, `${secret}!`] }),
+      createCompany({
+        ...right,
+        agents: lists,
+        nonces: { lifetime: 60 },
+        secret: [secret, `${secret}!`],
+        limits: { requestsPerSession: { requests: 1, seconds: 86_400 }, consentPerAddress: false },
+        address: () => '203.0.113.7',
+      }),
     ).not.toThrow()
   })
 

@@ -24,7 +24,7 @@ const late = {
   'a client for documents': /\/node_modules\/undici\//,
   'MCP, and what checks raw JSON Schema': /\/node_modules\/@modelcontextprotocol\//,
   'what draws pages': /\/node_modules\/hono\//,
-  'limits and telemetry': /\/node_modules\/(?:rate-limiter-flexible|@opentelemetry)\//,
+  telemetry: /\/node_modules\/@opentelemetry\//,
   'a listener or a framework': /\/node_modules\/(?:@hono\/node-server|express|next|ai)\//,
 }
 

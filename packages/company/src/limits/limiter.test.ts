@@ -92,6 +92,20 @@ describe('a limiter', () => {
   })
 })
 
+describe('a key', () => {
+  it('that was never used is known not to be, except where there are too many to tell', () => {
+    const { clock, limiter } = make({ requests: 2, seconds: 10 }, { maxKeys: 2 })
+    expect(limiter.mayHave('a')).toBe(false)
+    limiter.take('a')
+    expect([limiter.mayHave('a'), limiter.mayHave('b')]).toEqual([true, false])
+    limiter.take('b')
+    limiter.take('c')
+    expect([limiter.mayHave('c'), limiter.mayHave('d')]).toEqual([true, true])
+    clock.now += 20_000
+    expect([limiter.mayHave('a'), limiter.mayHave('c')]).toEqual([false, false])
+  })
+})
+
 describe('a flood of keys', () => {
   it('fills a bounded number of places, and pushes nobody out', () => {
     let told = 0

@@ -19,6 +19,8 @@ export interface Limiter {
   readonly take: (key: string) => number
   /** Takes back one that was counted. */
   readonly giveBack: (key: string) => void
+  /** Whether this key may have something in its bucket. False is certain, and cheap to learn. */
+  readonly mayHave: (key: string) => boolean
   /** Keys that are remembered. */
   readonly size: () => number
 }
@@ -135,6 +137,12 @@ export function createLimiter({ requests, seconds }: Limit, parts: LimiterParts)
       turn(now())
       const bucket = find(short(key))
       if (bucket) bucket.used = Math.max(0, bucket.used - 1)
+    },
+    mayHave(key) {
+      turn(now())
+      if (recent.size + older.size >= maxKeys) return true
+      const name = short(key)
+      return recent.has(name) || older.has(name)
     },
     size: () => recent.size + older.size + shared.size,
   }

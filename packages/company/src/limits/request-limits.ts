@@ -120,16 +120,34 @@ export function createRequestLimits(parts: {
   const failuresOf = (request: Request, sessionId: string | undefined) =>
     byAddress('failuresPerAddress', request, sessionId === undefined ? '' : `${sessionId} `)
 
-  const callerOf = ({ clientId, userId, sessionId }: Caller): readonly Entry[] => [
-    ['requestsPerSession', sessionId],
-    ['requestsPerUser', userOf(clientId, userId)],
-    ['requestsPerClient', clientId],
-  ]
+  // An opened token is the same object each time, and joining its names anew for each request costs more than counting.
+  const known = new WeakMap<Caller, readonly Entry[]>()
+  function callerOf(caller: Caller): readonly Entry[] {
+    const entries = known.get(caller)
+    if (entries) return entries
+    const { clientId, userId, sessionId } = caller
+    const made: readonly Entry[] = [
+      ['requestsPerSession', sessionId],
+      ['requestsPerUser', userOf(clientId, userId)],
+      ['requestsPerClient', clientId],
+    ]
+    known.set(caller, made)
+    return made
+  }
+
+  // Hardly any Session has failures: then its requests need not even be asked where they come from.
+  const hasFailed = (sessionId: string) => limiters.failuresPerAddress?.mayHave(sessionId) ?? false
 
   return {
     countAnonymous: (request) => void count(byAddress('anonymousPerAddress', request)),
-    checkFailures: (request, sessionId) => check(failuresOf(request, sessionId)),
-    countFailure: (request, sessionId) => void count(failuresOf(request, sessionId)),
+    checkFailures(request, sessionId) {
+      if (sessionId === undefined || hasFailed(sessionId)) check(failuresOf(request, sessionId))
+    },
+    countFailure(request, sessionId) {
+      // No limit of its own: it says that there is something to look for.
+      if (sessionId !== undefined) limiters.failuresPerAddress?.take(sessionId)
+      count(failuresOf(request, sessionId))
+    },
     checkCaller: (caller) => check(callerOf(caller), caller.clientId),
     countCaller: (caller) => count(callerOf(caller), caller.clientId),
     countTokenRequest: (clientId) => count([['tokenRequestsPerClient', clientId]], clientId),
