@@ -1,3 +1,4 @@
+import { PoppyError, tool } from 'poppyseed'
 import { describe, expect, it } from 'vitest'
 import { makeInstances } from './setup/instances.ts'
 import { echo, openLimited, repeat, started, tally } from './setup/limited-company.ts'
@@ -313,6 +314,47 @@ describe('token requests', () => {
     const agent = await company.agentAt('203.0.113.1')
     const { session_id } = await started(agent)
     expect(tally(await parallel(100, () => agent.startSession({ session_id })))).toEqual({ 200: 29, 429: 71 })
+  })
+})
+
+describe('a tool with a limit of its own', () => {
+  it.each([
+    [undefined, '1'],
+    [2.2, '3'],
+    [0, '1'],
+    [-5, '1'],
+    [Number.NaN, '1'],
+    [86_400, '86400'],
+  ])('answers 429 with a Retry-After that can be read, after %s [4.3.rate-limit]', async (retryAfter, said) => {
+    const busy = tool({
+      name: 'busy',
+      description: 'Is busy.',
+      run: () => {
+        throw new PoppyError('rate_limited', retryAfter === undefined ? {} : { retryAfter })
+      },
+    })
+    const company = await openLimited({}, { tools: [busy] })
+    const agent = await company.agentAt('203.0.113.1')
+    const { access_token } = await started(agent)
+    const answer = await agent.call('/poppy/tools/busy', access_token)
+    expect([answer.headers.get('retry-after'), await outcome(answer)]).toEqual([said, '429 rate_limited'])
+    const url = `${company.origin}/poppy/mcp`
+    const bearer = await started(agent, { resource: url }, true)
+    const overMcp = await company.sendFrom(
+      '203.0.113.1',
+      new Request(url, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${bearer.access_token}`,
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'busy', arguments: {} } }),
+      }),
+    )
+    const text = await overMcp.text()
+    expect(text).toContain('rate_limited')
+    if (retryAfter !== undefined) expect(text).toContain(`Wait ${said} s before you try again.`)
   })
 })
 

@@ -55,7 +55,8 @@ export function errorResponse(
   return json(error.body(), status, headers)
 }
 
-function wholeSeconds(seconds = 1): number {
+/** Seconds to wait as `Retry-After` takes them: whole, and at least one. */
+export function wholeSeconds(seconds = 1): number {
   return Number.isFinite(seconds) ? Math.max(1, Math.ceil(seconds)) : 1
 }
 

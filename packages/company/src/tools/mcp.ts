@@ -1,6 +1,7 @@
 import type { CallToolResult, ListToolsResult, McpHttpHandler, Server } from '@modelcontextprotocol/server'
 import { formatChallenge, formatScope, isJsonObject, JsonError, PoppyError, parseStrictJson } from '@poppyseed/protocol'
 import { readBody } from '../http/body.ts'
+import { wholeSeconds } from '../http/respond.ts'
 import type { Principal } from '../sessions/principal.ts'
 import type { Logger } from '../store/database.ts'
 import { isWelcomePage } from './mcp-origin.ts'
@@ -149,9 +150,11 @@ function toolError(error: PoppyError, resourceMetadataUrl: string): CallToolResu
   const issues = Array.isArray(error.extra?.issues) ? (error.extra.issues as { path: string; message: string }[]) : []
   const lines = issues.map(({ path, message }) => `${path === '' ? '/' : path}: ${message}`)
   const needs = error.scope === undefined ? [] : [`Scopes needed: ${error.scope}`]
+  // 4.3: the answer itself is a 200, so the time to wait stands in it.
+  const wait = error.retryAfter === undefined ? [] : [`Wait ${wholeSeconds(error.retryAfter)} s before you try again.`]
   const result: CallToolResult = {
     isError: true,
-    content: [{ type: 'text', text: [`${error.code}: ${error.message}`, ...needs, ...lines].join('\n') }],
+    content: [{ type: 'text', text: [`${error.code}: ${error.message}`, ...needs, ...wait, ...lines].join('\n') }],
     structuredContent: error.body(),
   }
   if (error.code !== 'sign_in_required' && error.code !== 'insufficient_scope') return result
