@@ -174,4 +174,16 @@ describe('an agent at a hotel', () => {
     expect(secrets.length).toBeGreaterThan(10)
     for (const secret of secrets) expect(seen.join().includes(secret)).toBe(false)
   })
+
+  it('is known by its new key at once, and stays signed in, where the old one is compromised', async () => {
+    const { agent, sent } = await openAgent()
+    const hotel = await openHotel()
+    const session = (await agent.forUser('maya').company(hotel)).session()
+    await signIn(session, ['poppy:read'])
+    await agent.identity.rotate({ compromised: true })
+    // A Session of another task: signed in by the Account Token, with an assertion of the new key.
+    const another = await (await agent.forUser('maya').company(hotel)).startSession()
+    expect((await another.call('my_bookings')).status).toBe(200)
+    expect(sent.filter(({ status }) => status >= 400)).toEqual([])
+  })
 })

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { generateText, stepCountIs } from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'
 import { describe, expect, it } from 'vitest'
@@ -338,5 +340,19 @@ describe('a Company’s tools in the AI SDK', () => {
     expect((await errorOf(aiTools(here))).code).toBe('not_a_company')
     // And it is in nobody's way who calls another.
     expect((await here.call('echo')).status).toBe(200)
+  })
+
+  it('are loaded by whoever asks for them: the main entry reaches no part of the AI SDK', () => {
+    const reached = new Set<string>()
+    const walk = (path: string) => {
+      if (reached.has(path)) return
+      reached.add(path)
+      for (const [, name = ''] of readFileSync(path, 'utf8').matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)) {
+        if (name.startsWith('.')) walk(resolve(dirname(path), name))
+        else expect({ path, name, isAi: name === 'ai' || name.startsWith('ai/') }).toEqual({ path, name, isAi: false })
+      }
+    }
+    walk(resolve(import.meta.dirname, '../index.ts'))
+    expect(reached.size).toBeGreaterThan(30)
   })
 })

@@ -62,7 +62,7 @@ export async function stepUpError(
   const isDeclined =
     needed.length === 0
       ? account === undefined && declined.length > 0
-      : declined.some((ask) => ask.every((scope) => needed.includes(scope)))
+      : declined.some((ask) => ask.length > 0 && ask.every((scope) => needed.includes(scope)))
   if (isDeclined) {
     return new AgentError(
       'sign_in_declined',

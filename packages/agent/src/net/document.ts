@@ -68,6 +68,8 @@ export function createDocumentReader(options: DocumentReaderOptions): DocumentRe
     }
   }
   return async (url, rules) => {
+    const fresh = kept.get(url)
+    if (fresh && fresh.freshUntil > now()) return fresh.value
     const whole = AbortSignal.timeout(wholeSeconds * 1000)
     const ask: Ask = (at, headers) =>
       patience({ method: 'GET', url: at, signal: whole }, () =>
@@ -83,7 +85,6 @@ export function createDocumentReader(options: DocumentReaderOptions): DocumentRe
 
   async function read(ask: Ask, url: string, rules: DocumentRules): Promise<unknown> {
     const before = kept.get(url)
-    if (before && before.freshUntil > now()) return before.value
     const asked = now()
     const response = await follow(ask, url, rules, before?.etag ?? null).catch((error: unknown) => {
       // A Company that is down for a moment is still the one that it was.
@@ -109,14 +110,14 @@ export function createDocumentReader(options: DocumentReaderOptions): DocumentRe
     }
     const text = await readText(response, rules.maxBytes)
     const value = parse(text, rules)
-    const fresh: Kept = {
+    const read: Kept = {
       value,
       size: text.length,
       etag: response.headers.get('etag'),
       freshUntil: asked + freshFor(response.headers, asked),
       mustAsk: mustAsk(response.headers),
     }
-    keep(url, mayKeep(response.headers) ? fresh : undefined)
+    keep(url, mayKeep(response.headers) ? read : undefined)
     return value
   }
 }

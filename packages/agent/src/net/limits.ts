@@ -9,7 +9,7 @@ export interface KeptLimits {
 }
 
 /** As many are kept; the ones that end first go first. */
-const maxKept = 200
+const maxKept = 100
 
 /** Keeps limits in a store. `now` is Unix time in milliseconds. */
 export function createKeptLimits(store: AgentStore, now: () => number): KeptLimits {

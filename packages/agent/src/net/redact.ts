@@ -11,7 +11,9 @@ export function withoutSecretsIn(response: Response, secrets: readonly string[])
   // Of the body as it came over the wire; what is read here is another.
   headers.delete('content-length')
   headers.delete('content-encoding')
-  const { status, statusText } = response
+  const { status } = response
+  // What a host may send and a Response may not be made of
+  const statusText = /^[\t\x20-\x7e\x80-\xff]*$/.test(response.statusText) ? response.statusText : ''
   const hasBody = response.body !== null && ![101, 204, 205, 304].includes(status)
   return new Response(hasBody ? (response.body?.pipeThrough(redaction(secrets)) ?? null) : null, {
     status,

@@ -350,3 +350,19 @@ describe('Account Tokens', () => {
     }
   })
 })
+
+describe('a lifetime', () => {
+  it.each([1e308, 1e15, 0.001])('of %d seconds is kept as far as a date goes', async (expiresIn) => {
+    const { fake, session, signIn } = await startVisit()
+    fake.switches.expiresIn = expiresIn
+    const here = await session()
+    await signIn(here, ['poppy:read'])
+    const { sessionId } = await here.state()
+    expect((await here.call('get_order', { id: '1' })).status).toBe(200)
+    // Still the same Session, in this run and the next.
+    expect([(await here.state()).sessionId, (await (await session()).state()).sessionId]).toEqual([
+      sessionId,
+      sessionId,
+    ])
+  })
+})

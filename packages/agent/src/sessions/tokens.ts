@@ -191,8 +191,8 @@ export function createSessionTokens(
       resource: wanted.resource ?? null,
       token: response.access_token,
       scopes: [...scopes],
-      expiresAt: context.now() + response.expires_in * 1000,
-      lifetime: response.expires_in * 1000,
+      expiresAt: context.now() + milliseconds(response.expires_in),
+      lifetime: milliseconds(response.expires_in),
     }
     await records.saveSession((before) => ({
       sessionId: response.session_id,
@@ -200,7 +200,7 @@ export function createSessionTokens(
       tokens: [
         // 4.3: the new token is used from now on; tokens of another Session, or of another state of it, are not
         ...(before.sessionId === response.session_id && before.signedIn === response.signed_in
-          ? before.tokens.filter((other) => !isFor(other, wanted))
+          ? before.tokens.filter((other) => !isFor(other, wanted) && context.now() < other.expiresAt).slice(-maxTokens)
           : []),
         token,
       ],
@@ -212,7 +212,7 @@ export function createSessionTokens(
   const accountExpiry = (response: TokenResponse): number | undefined =>
     response.refresh_token_expires_in === undefined
       ? undefined
-      : context.now() + response.refresh_token_expires_in * 1000
+      : context.now() + milliseconds(response.refresh_token_expires_in)
 
   const secrets = async () => {
     const [session, account] = [await records.session(), await records.account()]
@@ -312,6 +312,14 @@ function scopesOf({ scope, access_token, refresh_token }: TokenResponse): readon
     (one) => !one.includes(access_token) && (refresh_token === undefined || !one.includes(refresh_token)),
   )
 }
+
+/** A lifetime in seconds, as far as a date goes: a Company may say any number. */
+function milliseconds(seconds: number): number {
+  return Math.min(seconds, 1e9) * 1000
+}
+
+/** As many tokens of one Session are kept beside the newest. */
+const maxTokens = 50
 
 function isFor(token: TokenRecord, wanted: TokenWanted): boolean {
   return token.kind === wanted.kind && token.resource === (wanted.resource ?? null)
