@@ -181,6 +181,17 @@ describe('poppy', () => {
     const signingIn = poppy('sign-in', fake.origin)
     await fetch(fake.approve(await until(/(http\S+\/authorize\S+)/), { decline: true }))
     expect(await signingIn).toMatchObject({ code: 1, err: 'Error: The sign-in was declined. Nothing was granted.\n' })
+    // All was declined together, so a part may still be asked for; a part that was declined is not.
+    const call = () => poppy('call', fake.origin, 'get_order', '--arg', 'id=1')
+    expect((await call()).code).toBe(3)
+    const again = poppy('sign-in', fake.origin, '--scope', 'poppy:read')
+    await fetch(fake.approve(await until(/(http\S+\/authorize\S+)/), { decline: true }))
+    await again
+    const { code, err } = await call()
+    expect([code, err]).toEqual([
+      1,
+      expect.stringContaining(`If you have changed your mind: poppy sign-in ${fake.origin} --scope poppy:read\n`),
+    ])
   })
 
   it('exits with 2 for what it does not understand, and with 4 for what may work later', async () => {

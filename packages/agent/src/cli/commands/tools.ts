@@ -73,11 +73,16 @@ function showTool({ output }: CommandContext, domain: string, tool: OfferedTool)
   output.line(`Next: poppy call ${shellWord(domain)} ${shellWord(tool.name)}${required.join('')}`)
 }
 
+/** A Company may list any number; as many as the library looks at. */
+function mcpServersOf({ apis }: Company) {
+  return apis.filter((api) => api.type === 'mcp').slice(0, 20)
+}
+
 /** OpenAPI first: a Company may list the same tools twice, and each stands here once. */
 async function offeredTools(company: Company, session: Session): Promise<readonly OfferedTool[]> {
   const offered = new Map<string, OfferedTool>()
   for (const operation of await session.operations()) offered.set(operation.id, ofOperation(operation))
-  for (const { url } of company.apis.filter((api) => api.type === 'mcp')) {
+  for (const { url } of mcpServersOf(company)) {
     const mcp = await session.mcp({ url })
     try {
       for (const tool of await mcp.tools()) {
@@ -169,7 +174,7 @@ async function callByMcp(
   name: string,
   raw: RawInput,
 ): Promise<void> {
-  for (const { url } of company.apis.filter((api) => api.type === 'mcp')) {
+  for (const { url } of mcpServersOf(company)) {
     const mcp = await session.mcp({ url })
     try {
       const tool = (await mcp.tools()).find((one) => one.name === name)
