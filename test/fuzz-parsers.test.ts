@@ -383,7 +383,8 @@ describe('documents', () => {
   fuzz(['readClientMetadata', 'DocumentError'], fc.oneof(bentJson(metadata), json), (document) => {
     const read = orRefused(DocumentError, () => protocol.readClientMetadata(document, clientId))
     if (!read) return
-    for (const uri of [read.clientId, read.jwksUri, ...read.redirectUris])
+    expect(read.jwksUri === undefined).toBe(read.authentication === 'none')
+    for (const uri of [read.clientId, read.jwksUri ?? clientId, ...read.redirectUris])
       expect(new URL(uri).host).toBe('agent.example')
     expect(read.clientId).toBe(clientId)
   })
