@@ -1,4 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { sqlite } from 'poppyseed/sqlite'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { decideOn, exchange, getCode, openForm } from './setup/consent.ts'
 import { stores } from './setup/stores.ts'
 import { makeWorld, outcome, type Tokens, type World } from './setup/world.ts'
@@ -152,4 +156,30 @@ describe.each(stores)('a person whose agents are kept in $name', { timeout: 60_0
       world.clock.now += 31 * 60_000
     }
   })
+})
+
+it('an erased person is not in the files either, read byte by byte while the Company runs', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'poppyseed-erased-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const bytes = () =>
+    readdirSync(folder)
+      .map((file) => readFileSync(join(folder, file), 'latin1'))
+      .join('')
+  const world = await makeWorld({}, sqlite(join(folder, 'poppy.db')))
+  const { agent, company, site } = world
+  for (let round = 0; round < 20; round++) {
+    site.account = bob
+    await world.signIn(agent, (await world.start()).session_id)
+    site.account = maya
+    await world.signIn(agent, (await world.start()).session_id)
+    await company.accounts.revokeAll('acc-maya')
+    world.clock.now += 1
+  }
+  expect(bytes()).toContain('acc-maya')
+  await company.accounts.erasePerson('acc-maya')
+  expect(bytes()).not.toContain('acc-maya')
+  expect(bytes()).toContain('acc-bob')
+  await company.accounts.erasePerson({ clientId: agent.clientId, userId: agent.userId })
+  expect(bytes()).not.toContain(agent.userId)
+  expect(await company.accounts.connectedAgents('acc-bob')).toEqual([])
 })

@@ -196,6 +196,7 @@ export async function erasePerson(
     person: checkPerson(person),
     formsUntil,
   })
+  await scope.db.overwrite?.()
   return {
     sessions,
     signIns: grants,

@@ -27,6 +27,7 @@ export interface Parts {
     readonly write: (...statement: Parameters<Run>) => Promise<readonly unknown[]>
     readonly inTransaction: Run
   }
+  readonly overwrite?: () => Promise<void>
   readonly close: () => Promise<void>
 }
 
@@ -35,7 +36,7 @@ export interface Parts {
  * no query can miss it: on SQLite's one connection a query beside the transaction that awaits it would wait for ever,
  * and on PostgreSQL it would quietly run outside.
  */
-export function bindDatabase({ name, root, marksCompleteSince, committed, runNow, close }: Parts): Database {
+export function bindDatabase({ name, root, marksCompleteSince, committed, runNow, overwrite, close }: Parts): Database {
   const here = new AsyncLocalStorage<Here>()
   let closing: Promise<void> | null = null
   return {
@@ -66,6 +67,7 @@ export function bindDatabase({ name, root, marksCompleteSince, committed, runNow
         return sql.startsWith('select') ? runNow.read(sql, parameters) : runNow.write(sql, parameters)
       return (await (inside?.transaction ?? root).executeQuery(CompiledQuery.raw(sql, [...parameters]))).rows
     },
+    ...(overwrite ? { overwrite } : {}),
     async health() {
       return { schema: await schemaVersion(root) }
     },

@@ -18,6 +18,11 @@ export interface Database {
    * so what could have been accepted before it is refused (4.3). 0 where marks are durable.
    */
   readonly marksCompleteSince: number
+  /**
+   * Overwrites what was deleted where files would still have it: after an erasure. Not inside a transaction. Left out where
+   * the server sees to it.
+   */
+  readonly overwrite?: () => Promise<void>
   /** Schema version and reachability, for `company.health()`. */
   readonly health: () => Promise<{ readonly schema: number }>
   readonly close: () => Promise<void>

@@ -1,4 +1,5 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { setImmediate as otherWork } from 'node:timers/promises'
 import type { SqliteDatabase, SqliteStatement } from 'kysely'
 
 /**
@@ -19,6 +20,8 @@ export interface SqliteConnection extends SqliteDatabase {
   readonly write: (sql: string, parameters: readonly unknown[]) => Promise<unknown[]>
   /** Settles with the commit of what is open now. */
   readonly committed: () => Promise<void>
+  /** Moves the log into the file and empties it: what is overwritten there is in the log still. */
+  readonly overwrite: () => Promise<void>
   /** Whether one of Kysely's transactions is open: then a statement of somebody else's would become part of it. */
   readonly isInTransaction: () => boolean
 }
@@ -191,6 +194,12 @@ export function connect(path: string, busyTimeout: number, onQuery?: (sql: strin
     },
     committed: () => group?.settled.promise ?? Promise.resolve(),
     isInTransaction: () => isInTransaction,
+    async overwrite() {
+      // Not possible inside a transaction, and somebody's may have begun meanwhile.
+      while (isInTransaction) await otherWork()
+      commit()
+      execute('pragma main.wal_checkpoint(truncate)')
+    },
     close() {
       if (!isInTransaction) commit()
       kept.clear()

@@ -103,6 +103,8 @@ async function connectFiles(
     await untilFree(busyTimeout, () => useWal(connection, 'replay'))
     // Marks land all over their table: moved to it in larger portions, a page is written once for many of them.
     connection.exec('pragma replay.synchronous=NORMAL; pragma wal_autocheckpoint=4000')
+    // Deleted rows are overwritten: an erased person is not to be read in the file's free space. Marks name nobody.
+    connection.exec('pragma main.secure_delete=on; pragma replay.secure_delete=off')
 
     const root = new Kysely<Tables>({ dialect: new SqliteDialect({ database: connection }) })
     const marksCompleteSince = await root.transaction().execute(async (transaction) => {
@@ -117,6 +119,7 @@ async function connectFiles(
       root,
       marksCompleteSince,
       committed: connection.committed,
+      overwrite: connection.overwrite,
       runNow: {
         // Inside somebody's transaction the statement would be rolled back with it: then it waits its turn.
         isPossible: () => !connection.isInTransaction(),
