@@ -16,7 +16,8 @@ const origin = 'http://localhost:4400'
 
 /** The Company of this file, on one machine with the agent's host. */
 function company(clock: { now: number }, store?: Store) {
-  const fetchDocument = createDocumentFetcher({ allowLoopback: true, timeout: 400 })
+  // Longer than a busy machine needs for a document that comes, short enough to wait for one that doesn't.
+  const fetchDocument = createDocumentFetcher({ allowLoopback: true, timeout: 3000 })
   onTestFinished(() => fetchDocument.close())
   return makeWorld(
     {

@@ -337,7 +337,7 @@ describe('a logo that is none', () => {
 
   it('as one whose body never ends, or never begins, keeps nobody waiting for the page [K34]', async () => {
     for (const kind of ['never ends', 'never begins', 'is packed']) {
-      const guardedFetch = createGuardedFetch({ allowLoopback: true, timeout: 200 })
+      const guardedFetch = createGuardedFetch({ allowLoopback: true, timeout: 1000 })
       const { host, openConsent, logoOn, get } = await open({
         agents: {
           logos: async (url, { maxBytes }) => (await guardedFetch(url, { accept: 'image/png', maxBytes })).body,
