@@ -45,7 +45,7 @@ describe('documents', () => {
     ['without end', { delivery: 'endless' }],
     ['that never come', { delivery: 'silent' }],
     ['that come a byte at a time', { delivery: 'slow' }],
-    ['of two hundred megabytes, packed', { delivery: 'zip_bomb' }],
+    ['of thirty-two megabytes, packed', { delivery: 'zip_bomb' }],
     ['cut in the middle', { delivery: 'cut' }],
     ['cut before the first byte', { delivery: 'lost' }],
     ['that are half of a JSON text', { delivery: 'not_json' }],

@@ -79,7 +79,7 @@ export async function deliver(response: ServerResponse, answer: Reply, delivery:
       }
       return false
     case 'zip_bomb':
-      bomb ??= gzipSync(Buffer.alloc(200 * megabyte, ' '))
+      bomb ??= gzipSync(Buffer.alloc(32 * megabyte, ' '))
       response.writeHead(status, { ...headers, 'content-encoding': 'gzip', 'content-length': bomb.byteLength })
       response.end(bomb)
       return false

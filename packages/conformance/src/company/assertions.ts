@@ -8,7 +8,7 @@ import {
   type UnverifiedJwt,
 } from '@poppyseed/protocol'
 import type { Agents, KnownAgent } from './agents.ts'
-import type { Findings } from './conduct.ts'
+import { type Findings, isOfOurClock } from './conduct.ts'
 import type { Exchange } from './exchange.ts'
 import type { Ledger } from './ledger.ts'
 
@@ -68,7 +68,12 @@ export async function authenticateClient(
   } catch (error) {
     // Which `aud` a revocation endpoint takes is no agent's fault to guess wrong.
     const isGuess = typeof jwt !== 'string' && jwt.payload.aud !== undefined && exchange.route === 'revoke'
-    if (error instanceof PoppyError && error.reason !== 'used before' && !isGuess)
+    if (
+      error instanceof PoppyError &&
+      error.reason !== 'used before' &&
+      !isGuess &&
+      !isOfOurClock(error.reason, exchange)
+    )
       report(rule, `the client assertion was refused: ${error.reason ?? error.code}`, exchange)
     throw error
   }

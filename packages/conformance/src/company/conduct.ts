@@ -22,6 +22,20 @@ export function hadHeard(told: Exchange, request: Exchange): boolean {
   return told.socket === request.socket || request.arrivedAt - told.deliveredAt > surely
 }
 
+/** Refusals that a client whose clock differs from the Company's can't foresee. */
+const timely = new Set([
+  'expired',
+  'iat in the future',
+  'iat outside the window',
+  'lives too long',
+  'nbf in the future',
+])
+
+/** Whether a refusal comes of a clock that a switch has set wrong: no fault of the client's. */
+export function isOfOurClock(reason: string | undefined, { switches }: Exchange): boolean {
+  return switches.clockOffset !== 0 && timely.has(reason ?? '')
+}
+
 /** Records rules that were broken. */
 export interface Findings {
   readonly list: Finding[]

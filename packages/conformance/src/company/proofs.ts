@@ -1,6 +1,6 @@
 import { checkProof, importPublicKey, isJsonObject, PoppyError, readJwt } from '@poppyseed/protocol'
 import { calculateJwkThumbprint, type JWK } from 'jose'
-import type { Conduct, Findings } from './conduct.ts'
+import { type Conduct, type Findings, isOfOurClock } from './conduct.ts'
 import type { Exchange } from './exchange.ts'
 import { type Ledger, sha256, type TokenRecord } from './ledger.ts'
 
@@ -60,7 +60,7 @@ export function createProofs(origin: string, ledger: Ledger, { report }: Finding
           ...(wantsNonce ? { acceptsNonce: (one) => switches.nonce === 'required' && one === nonce() } : {}),
         })
       } catch (error) {
-        if (error instanceof PoppyError && error.code === 'invalid_dpop_proof')
+        if (error instanceof PoppyError && error.code === 'invalid_dpop_proof' && !isOfOurClock(error.reason, exchange))
           report('4.3.proof-claims-agent', `the proof was refused: ${error.reason ?? error.code}`, exchange)
         throw error
       }
