@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { apply, budgets, change, contentType, header, inputs, json, oddText, patience } from './setup/fuzz.ts'
+import { apply, bentJson, budgets, change, contentType, header, inputs, json, oddText, patience } from './setup/fuzz.ts'
 import { type Stage, setStage } from './setup/refusals.ts'
 import { id } from './setup/wire-agent.ts'
 
@@ -9,8 +9,22 @@ import { id } from './setup/wire-agent.ts'
 
 const origin = 'https://miramar.example'
 const runsOfOneStage = 500
+/** Right ones: whatever holds anything else signs nobody in, and nothing of them comes back. */
+const credentials = { email: 'maya@example.com', password: 'canary-of-a-password' }
 const everything = {
-  signIn: { direct: ['poppy:read', 'poppy:write', 'loyalty'], device: ['poppy:read', 'poppy:write'] },
+  signIn: {
+    direct: ['poppy:read', 'poppy:write', 'loyalty'],
+    device: ['poppy:read', 'poppy:write'],
+    mediated: {
+      scopes: ['poppy:read'],
+      fields: [
+        { name: 'email', label: 'Email', secret: false },
+        { name: 'password', label: 'Password', secret: true },
+      ],
+      verify: ({ email, password }: Readonly<Record<string, string>>) =>
+        email === credentials.email && password === credentials.password ? 'acc-maya' : null,
+    },
+  },
   browser: true,
 } as const
 
@@ -22,6 +36,7 @@ const stories: Readonly<Record<string, keyof typeof budgets>> = {
   '/poppy/device-authorization': 'device',
   '/poppy/device': 'device',
   '/poppy/browser-session': 'browsers',
+  '/poppy/sign-in': 'mediated',
   '/poppy/tools/echo': 'tools',
   '/poppy/mcp': 'mcp',
   '/poppy/openapi.json': 'anywhere',
@@ -166,6 +181,43 @@ describe('whatever is sent', () => {
         },
       ) as never
     })
+  })
+
+  it('to Mediated Sign-In is answered, signs nobody in without the right credentials, and tells none of them [4.7.never-returns-credentials]', {
+    timeout: patience.group,
+  }, async () => {
+    const right = { scope: 'poppy:read', credentials, code: '123456' }
+    await atStages(
+      'mediated',
+      (stage) =>
+        fc.asyncProperty(
+          fc.oneof(
+            bentJson(right).map((value) => JSON.stringify(value)),
+            oddText,
+          ),
+          fc.oneof(fc.constant(''), oddText),
+          header,
+          async (body, id, type) => {
+            const url = new URL(`/poppy/sign-in${id === '' ? '' : `/${encodeURIComponent(id.toWellFormed())}`}`, origin)
+            const { answer, text } = await tryOut(
+              stage,
+              requestOf(url.href, {
+                method: 'POST',
+                body: (body ?? '').toWellFormed(),
+                headers: {
+                  authorization: `DPoP ${stage.token}`,
+                  dpop: await stage.world.agent.proof('POST', origin + url.pathname, stage.token),
+                  'content-type': 'application/json',
+                },
+                more: { 'content-type': type },
+              }),
+            )
+            expect(text).not.toContain(credentials.password)
+            if (!answer.ok || !text.includes('complete')) return
+            expect((JSON.parse(body) as typeof right).credentials).toMatchObject(credentials)
+          },
+        ) as never,
+    )
   })
 
   it('to a tool is answered, and runs nothing without a token and a proof [6.invalid-token, 4.3.dpop-scheme]', {

@@ -9,6 +9,7 @@ export const budgets = {
   decisions: { normal: 60, long: 8_000 },
   device: { normal: 60, long: 6_000 },
   browsers: { normal: 40, long: 4_000 },
+  mediated: { normal: 40, long: 3_000 },
   tools: { normal: 80, long: 10_000 },
   mcp: { normal: 80, long: 8_000 },
   anywhere: { normal: 80, long: 8_000 },
