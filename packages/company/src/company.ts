@@ -43,7 +43,7 @@ import type { PrincipalWith, ScopeNeed } from './tools/tool.ts'
 
 /** What {@link createCompany} gives. */
 export interface Company {
-  /** Answers the library's own paths; anything else is 404. Ask {@link Company.owns} first where a site has more. */
+  /** Answers the library's own paths, 421 for a host that isn't known; anything else is 404. Ask {@link Company.owns} first where a site has more. */
   readonly fetch: (request: Request) => Promise<Response>
   /** Whether {@link Company.fetch} answers this request. */
   readonly owns: (request: Request) => boolean
@@ -57,6 +57,7 @@ export interface Company {
    * if (caller instanceof Response) return caller
    * return Response.json(await bookings.of(caller.account))
    * ```
+   * @throws ConfigurationError for a `resource`, `mcp` or `extension` that the configuration doesn't list
    */
   readonly authenticate: <const Scope extends ScopeNeed | undefined = undefined>(
     request: Request,

@@ -49,6 +49,9 @@ interface Known {
   readonly origin: string
 }
 
+/** Strange hosts that the log is told of. */
+const maxTold = 20
+
 const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
 
 /** Makes the list of hosts, from the configuration alone. */
@@ -62,7 +65,9 @@ export function createHosts(settings: HostSettings): Hosts {
   }
   const domainFor = (name: string) => domainAbove(name, domains) ?? main
 
-  learn(origin.host, { answers: 'everything', domain: domainFor(origin.hostname), origin: origin.origin })
+  // Without its port too: many proxies pass the name on alone.
+  for (const host of [origin.host, origin.hostname])
+    learn(host, { answers: 'everything', domain: domainFor(origin.hostname), origin: origin.origin })
   for (const host of inner) {
     const key = keyOf(host)
     if (key) learn(key.host, { answers: 'everything', domain: domainFor(key.name), origin: origin.origin })
@@ -105,7 +110,7 @@ export function createHosts(settings: HostSettings): Hosts {
     return forwarded === null ? own : find(forwarded)
   }
 
-  let isTold = false
+  const told = new Set<string | null>()
   return {
     names: Object.freeze([
       ...new Set([origin.hostname, ...loopbackNames, ...inner.flatMap((host) => keyOf(host)?.name ?? [])]),
@@ -114,11 +119,13 @@ export function createHosts(settings: HostSettings): Hosts {
     check(request, isWellKnown) {
       const known = asked(request)
       if (known?.answers === 'everything' || (isWellKnown && known?.answers === 'documents')) return
-      if (!isTold) {
-        isTold = true
+      const host = printable(request.headers.get('host'))
+      // Scanners come by all sorts of names: each is told once, and not without end.
+      if (told.size < maxTold && !told.has(host)) {
+        told.add(host)
         log.warn(
-          { host: printable(request.headers.get('host')), origin: settings.origin },
-          'a request for a host that is not the Company’s was refused (said once). If a proxy of yours calls this machine so, write proxy: { hosts: […] }',
+          { host, origin: settings.origin },
+          'a request for a host that is not the Company’s was refused. If a proxy of yours calls this machine so, write proxy: { hosts: […] }',
         )
       }
       throw new PoppyError('misdirected_request', {
