@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import express from 'express'
 import { createCompany, tool } from 'poppyseed'
-import { sendResponse, toNodeHandler, toWebRequest } from 'poppyseed/node'
+import { sendResponse, stopOnSignals, stopServer, toNodeHandler, toWebRequest } from 'poppyseed/node'
 import { sqlite } from 'poppyseed/sqlite'
 import { cookieOf, findBooks, findMember, homePage, loansOf, loginPage, memberOf, ownPath } from './library.ts'
 
@@ -75,9 +75,4 @@ const server = app.listen(port, '127.0.0.1', (error) => {
   console.log(`Corner Library is open at ${origin}`)
 })
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => {
-    server.close(() => void company.close())
-    server.closeIdleConnections()
-  })
-}
+stopOnSignals(() => stopServer(server, company))

@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import { type HttpBindings, serve } from '@hono/node-server'
 import { Hono } from 'hono'
 import { createCompany, tool } from 'poppyseed'
-import { noteNodeRequest } from 'poppyseed/node'
+import { noteNodeRequest, stopOnSignals, stopServer } from 'poppyseed/node'
 import { sqlite } from 'poppyseed/sqlite'
 import { cookieOf, findBooks, findMember, homePage, loansOf, loginPage, memberOf, ownPath } from './library.ts'
 
@@ -70,9 +70,4 @@ const server = serve({ fetch: app.fetch, port, hostname: '127.0.0.1', overrideGl
   console.log(`Corner Library is open at ${origin}`),
 ) as Server
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => {
-    server.close(() => void company.close())
-    server.closeIdleConnections()
-  })
-}
+stopOnSignals(() => stopServer(server, company))
