@@ -125,13 +125,6 @@ export function createCompany(config: CompanyConfig): Company {
     givenUp: givenUp.signal,
   })
   const development = config.development === true && isLoopbackHost(new URL(origin).hostname)
-  if (development) {
-    log.warn(
-      { origin },
-      'DEVELOPMENT MODE: http and loopback addresses are accepted, for this site and for agents. Never on a public machine.',
-    )
-  }
-
   const addresses = createAddresses({ origin, ...checked.reach })
   const hosts = createHosts({
     origin,

@@ -1,0 +1,72 @@
+import { isLoopbackHost } from '@poppyseed/protocol'
+import type { Company } from './company.ts'
+import { type CompanyConfig, checkConfig } from './config.ts'
+import { systemRandom } from './crypto/random.ts'
+import { consoleLog } from './log.ts'
+import { createOwns } from './own-paths.ts'
+import type { ApiNeed } from './sessions/own-api.ts'
+import { grantableScopes } from './sign-in/sign-in-settings.ts'
+import { createToolRegistry } from './tools/registry.ts'
+import type { ScopeNeed } from './tools/tool.ts'
+
+/**
+ * What a site meets first: the configuration is checked at once, and the rest, two thirds of the library, is loaded by
+ * `start()` or with the first request. A file that only writes tools or configures a Company never waits for it.
+ */
+
+/**
+ * Makes a Company of its configuration.
+ * @throws ConfigurationError with a sentence that says what to write
+ */
+export function createCompany(config: CompanyConfig): Company {
+  const checked = checkConfig(config)
+  const { log = consoleLog, now = Date.now, random = systemRandom } = config
+  // Made for what it refuses; the Company makes its own.
+  createToolRegistry(config.tools ?? [], {
+    extensions: Object.keys(checked.extensions),
+    declaredScopes: Object.keys(checked.scopes),
+    grantableScopes: grantableScopes(checked.signIn),
+    log,
+    now,
+    random,
+  })
+  const { origin } = config
+  if (config.development === true && isLoopbackHost(new URL(origin).hostname)) {
+    log.warn(
+      { origin },
+      'DEVELOPMENT MODE: http and loopback addresses are accepted, for this site and for agents. Never on a public machine.',
+    )
+  }
+
+  let loading: Promise<Company> | undefined
+  let company: Company | undefined
+  function load(): Promise<Company> {
+    loading ??= import('./company.ts').then((module) => {
+      company = module.createCompany(config)
+      return company
+    })
+    return loading
+  }
+
+  return Object.freeze<Company>({
+    fetch: async (request) => (company ?? (await load())).fetch(request),
+    owns: createOwns(config, checked),
+    // The type says more than an implementation can: what comes back depends on the scopes that are named.
+    authenticate: (async (request: Request, need?: ApiNeed<ScopeNeed | undefined>) =>
+      (company ?? (await load())).authenticate(request, need)) as Company['authenticate'],
+    supports: async (principal, extension) => (await load()).supports(principal, extension),
+    browserPrincipal: async (request) => (company ?? (await load())).browserPrincipal(request),
+    accounts: Object.freeze<Company['accounts']>({
+      connectedAgents: async (account) => (await load()).accounts.connectedAgents(account),
+      disconnect: async (account, clientId) => (await load()).accounts.disconnect(account, clientId),
+      takeAway: async (account, clientId, scope) => (await load()).accounts.takeAway(account, clientId, scope),
+      revokeAll: async (account) => (await load()).accounts.revokeAll(account),
+      exportPerson: async (person) => (await load()).accounts.exportPerson(person),
+      erasePerson: async (person) => (await load()).accounts.erasePerson(person),
+    }),
+    start: async () => (await load()).start(),
+    close: async (options) => (await load()).close(options),
+    work: async () => (await load()).work(),
+    health: async () => (await load()).health(),
+  })
+}

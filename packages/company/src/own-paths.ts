@@ -1,0 +1,50 @@
+import { resourceMetadataUrl } from '@poppyseed/protocol'
+import type { CheckedConfig, CompanyConfig } from './config.ts'
+import { createAddresses } from './discovery/addresses.ts'
+
+/**
+ * Which paths are the Company's, known from the configuration alone: a site asks with each of its requests, and before
+ * anything of the Company is loaded. `request-handler.ts` puts a route at each of them; a test holds the two together.
+ */
+
+/** Makes `company.owns`. */
+export function createOwns(config: CompanyConfig, checked: CheckedConfig): (request: Request) => boolean {
+  const addresses = createAddresses({ origin: config.origin, ...checked.reach })
+  const { routeOf } = addresses
+  const exact = new Set([addresses.poppyPath])
+  /** Paths that take one segment more. */
+  const below = new Set<string>()
+  const add = (...urls: readonly string[]) => {
+    for (const url of urls) exact.add(routeOf(url))
+  }
+
+  add(addresses.oauthMetadata, addresses.token, addresses.revoke, addresses.deviceAuthorization)
+  for (const url of checked.apis.mcpServers) {
+    // 6: one on another host publishes its metadata there, by itself
+    if (new URL(url).origin === addresses.origin) add(resourceMetadataUrl(url))
+  }
+  if ((config.tools ?? []).length > 0) {
+    add(addresses.openapi, addresses.mcp, addresses.mcpMetadata)
+    below.add(routeOf(addresses.tools))
+  }
+  const { direct, device } = checked.signIn
+  if (direct || device) {
+    add(addresses.agents)
+    if (direct) add(addresses.authorize)
+    if (device) add(addresses.device)
+    if (hasLogos(config)) below.add(routeOf(addresses.logo))
+  }
+  if (checked.browser !== null) add(addresses.browserSession)
+
+  return (request) => {
+    const { pathname } = new URL(request.url)
+    if (exact.has(pathname)) return true
+    const slash = pathname.lastIndexOf('/')
+    return slash < pathname.length - 1 && below.has(pathname.slice(0, slash))
+  }
+}
+
+/** 4.5: the company's own way to pictures, or ours beside our way to documents. */
+function hasLogos({ agents, fetchDocument }: CompanyConfig): boolean {
+  return typeof agents?.logos === 'function' || (fetchDocument === undefined && agents?.logos !== false)
+}
