@@ -25,6 +25,7 @@ const late = {
   'MCP, and what checks raw JSON Schema': /\/node_modules\/@modelcontextprotocol\//,
   'what draws pages': /\/node_modules\/hono\//,
   telemetry: /\/node_modules\/@opentelemetry\//,
+  'what answers requests': /\/packages\/company\/dist\/(?:company|request-handler)\.js$/,
   'a listener or a framework': /\/node_modules\/(?:@hono\/node-server|express|next|ai)\//,
 }
 

@@ -30,6 +30,16 @@ const configs: Readonly<Record<string, Partial<CompanyConfig>>> = {
   'with tools': { tools },
   'with Direct Sign-In': { ...signsIn, signIn: { direct: ['poppy:read'] } },
   'with Device Sign-In': { ...signsIn, tools, signIn: { device: ['poppy:read'] } },
+  'with Mediated Sign-In': {
+    scopes: { 'poppy:read': 'See your bookings' },
+    signIn: {
+      mediated: {
+        scopes: ['poppy:read'],
+        fields: [{ name: 'email', label: 'Email', secret: false }],
+        verify: () => null,
+      },
+    },
+  },
   'with both, and without logos': {
     ...signsIn,
     signIn: { direct: ['poppy:read'], device: ['poppy:read'] },

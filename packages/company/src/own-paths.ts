@@ -27,7 +27,11 @@ export function createOwns(config: CompanyConfig, checked: CheckedConfig): (requ
     add(addresses.openapi, addresses.mcp, addresses.mcpMetadata)
     below.add(routeOf(addresses.tools))
   }
-  const { direct, device } = checked.signIn
+  const { direct, device, mediated } = checked.signIn
+  if (mediated) {
+    add(addresses.mediated)
+    below.add(routeOf(addresses.mediated))
+  }
   if (direct || device) {
     add(addresses.agents)
     if (direct) add(addresses.authorize)
