@@ -15,6 +15,7 @@ import { deriveKeyring } from './crypto/keyring.ts'
 import { createNonces } from './crypto/nonce.ts'
 import { systemRandom } from './crypto/random.ts'
 import { createSealer } from './crypto/seal.ts'
+import { createSuccessors } from './crypto/successor.ts'
 import { type Addresses, createAddresses, publicPath } from './discovery/addresses.ts'
 import { mcpServersOf, type Published, resourcesOf } from './discovery/documents.ts'
 import { createExtensionCheck } from './discovery/extensions.ts'
@@ -215,6 +216,13 @@ export function createCompany(config: CompanyConfig): Company {
     sessionLifetime: checked.lifetimes.session,
     tokenLifetime: checked.lifetimes.sessionToken,
     accountTokenLifetime: checked.lifetimes.accountToken,
+    rotation:
+      checked.rotationGrace === null
+        ? null
+        : {
+            successors: createSuccessors(deriveKeyring(checked.secrets, 'account-token')),
+            grace: checked.rotationGrace,
+          },
   }
   const authenticator = createAuthenticator({
     scope: lifecycle.scope,

@@ -51,6 +51,12 @@ export interface CompanyConfig extends ReachConfig, ApisConfig, ExtensionsConfig
   readonly agents?: AgentSettings
   /** DPoP nonces (4.3): off when left out. `lifetime` in seconds, 300 when left out. */
   readonly nonces?: boolean | { readonly lifetime?: number }
+  /**
+   * Whether an Account Token is replaced each time that it is used (4.8): off when left out. For `grace` seconds, 120 when
+   * left out, the replaced one still gives its successor, so parallel requests and lost answers sign nobody out; after
+   * that it ends the sign-in, because somebody has a copy.
+   */
+  readonly rotation?: boolean | { readonly grace?: number }
   /** Lifetimes, in seconds. */
   readonly lifetimes?: {
     /** A Session Token: 3600 when left out (4.2: hours, not days). */
@@ -105,6 +111,7 @@ const knownSettings = new Set<string>([
   'agents',
   'nonces',
   'lifetimes',
+  'rotation',
   'limits',
   'address',
   'development',
@@ -136,6 +143,8 @@ export interface CheckedConfig {
   readonly scopes: Readonly<Record<string, string>>
   /** Seconds, or null where nonces are off. */
   readonly nonceLifetime: number | null
+  /** Milliseconds, or null where Account Tokens don't rotate. */
+  readonly rotationGrace: number | null
   /** Milliseconds. */
   readonly lifetimes: {
     readonly sessionToken: number
@@ -172,6 +181,7 @@ export function checkConfig(config: CompanyConfig): CheckedConfig {
     signIn: checkSignIn(config, scopes),
     browser: checkBrowser(config.browser, { domains, host: new URL(config.origin).hostname }),
     nonceLifetime: checkNonces(config.nonces),
+    rotationGrace: checkRotation(config.rotation),
     lifetimes: checkLifetimes(config.lifetimes ?? {}),
     limits: checkLimits(config),
     faults: checkFaults(config.faults, config.development === true),
@@ -250,6 +260,18 @@ function checkNonces(nonces: CompanyConfig['nonces']): number | null {
   if (!Number.isInteger(lifetime) || lifetime < 10 || lifetime > 86_400)
     throw wrong('`nonces.lifetime` is a whole number of seconds from 10 to 86400.')
   return lifetime
+}
+
+function checkRotation(rotation: CompanyConfig['rotation']): number | null {
+  if (rotation === undefined || rotation === false) return null
+  if (rotation !== true) {
+    if (!isPlain(rotation)) throw wrong('`rotation` is true, false or { grace: 120 }, in seconds.')
+    refuseUnknown('rotation', rotation, ['grace'])
+  }
+  const grace = rotation === true ? 120 : (rotation.grace ?? 120)
+  if (!Number.isInteger(grace) || grace < 10 || grace > 3600)
+    throw wrong('`rotation.grace` is a whole number of seconds from 10 to 3600.')
+  return grace * 1000
 }
 
 function checkLifetimes(lifetimes: NonNullable<CompanyConfig['lifetimes']>): CheckedConfig['lifetimes'] {

@@ -1,11 +1,11 @@
 import { PoppyError } from '@poppyseed/protocol'
-import { sha256 } from '../crypto/hash.ts'
 import { isActive } from '../sessions/rights.ts'
 import { invalidSession, openSignedInSession } from '../sessions/session-grant.ts'
 import { peekSession, signInSession } from '../sessions/store.ts'
 import { narrowScopes, type TokenRequest } from '../sessions/token-request.ts'
 import { type Issued, issueTokens } from '../sessions/token-response.ts'
-import { findGrantByToken, noteGrantUse, scopesOf } from './store.ts'
+import { findPresented, rotate } from './rotation.ts'
+import { noteGrantUse, scopesOf } from './store.ts'
 
 /** The refresh grant (4.8): an Account Token gives a signed-in Session Token, for a Session named or for a new one. */
 
@@ -26,9 +26,12 @@ export async function useAccountToken(request: TokenRequest): Promise<Response> 
   const outcome = await scope.db.transaction(async (): Promise<PoppyError | Issued> => {
     const used = await request.claim()
     if (used) return used
-    const grant = await findGrantByToken(scope, sha256(token), { isHeld: true })
+    const { rotation } = settings
+    const presented = await findPresented(scope, token, { clientId: client.clientId, rotation, now })
+    const grant = presented?.grant ?? null
     // One answer for all of these: it tells nothing about somebody else's token.
     if (
+      !presented ||
       !grant ||
       grant.client_id !== client.clientId ||
       grant.revoked_at !== null ||
@@ -36,19 +39,25 @@ export async function useAccountToken(request: TokenRequest): Promise<Response> 
     ) {
       return new PoppyError('invalid_grant', {
         description: 'The Account Token is not valid.',
-        reason: grant ? 'revoked, expired or another client’s' : 'unknown',
+        reason: grant ? 'revoked, expired or another client’s' : 'unknown, or replaced long ago',
       })
     }
     const narrowed = attempt(() => narrowScopes(parameters, scopesOf(grant)))
     if (narrowed instanceof PoppyError) return narrowed
     const signedIn = { userId: grant.user_id, grant: { id: grant.id, scopes: narrowed, expiresAt: grant.expires_at } }
+    // 4.8: last of all, since a refused request leaves the Account Token as it was
+    const goOn = async () => {
+      const accountToken = await rotate(scope, token, presented, { rotation, now })
+      return accountToken === undefined ? {} : { accountToken }
+    }
     if (existing === undefined) {
       // Thrown, so that all of this transaction is undone: over a limit, a retry may bring the same assertions (4.3).
       settings.requestLimits.countSession(client.clientId, grant.user_id)
       await noteGrantUse(scope, { grantId: grant.id, now })
       const begin = { userId: grant.user_id, account: grant.account, grantId: grant.id, now }
       const ownMcpFlow = grant.sign_in === 'mcp' && request.binding.type === 'Bearer'
-      return { ...(await openSignedInSession(request, { ...begin, ownMcpFlow })), ...signedIn }
+      const opened = await openSignedInSession(request, { ...begin, ownMcpFlow })
+      return { ...opened, ...signedIn, ...(await goOn()) }
     }
     const session = await peekSession(scope, existing)
     if (!session || session.clientId !== client.clientId || session.userId !== grant.user_id)
@@ -61,7 +70,13 @@ export async function useAccountToken(request: TokenRequest): Promise<Response> 
     // The Session was read in this transaction; should another instance have changed it since, nothing of it is kept.
     if (result === 'account_mismatch') throw accountMismatch()
     if (result === 'gone' || after === null) throw invalidSession('ended meanwhile')
-    return { sessionId: existing, epoch: after.epoch, sessionExpiresAt: after.expiresAt, ...signedIn }
+    return {
+      sessionId: existing,
+      epoch: after.epoch,
+      sessionExpiresAt: after.expiresAt,
+      ...signedIn,
+      ...(await goOn()),
+    }
   })
   if (outcome instanceof PoppyError) throw outcome
   return issueTokens(request, outcome)

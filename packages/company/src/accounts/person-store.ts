@@ -211,6 +211,11 @@ async function deleteOnce(scope: Scope, person: Person): Promise<DeletedRows> {
         : eb('session_id', 'in', sessionsOf(scope, person).clearSelect().select('id')),
     )
     .executeTakeFirstOrThrow()
+  await db.query
+    .deleteFrom('poppy_retired_tokens')
+    .where('company', '=', company)
+    .where('grant_id', 'in', grantsOfPerson(scope, person).clearSelect().select('id'))
+    .execute()
   const grants = await db.query
     .deleteFrom('poppy_grants')
     .where('company', '=', company)

@@ -96,6 +96,13 @@ const columns = {
     created_at: 'shown',
     expires_at: 'shown',
   },
+  poppy_retired_tokens: {
+    company: 'none',
+    token_hash: 'secret',
+    grant_id: 'sign-in',
+    successor_hash: 'secret',
+    retired_at: 'none',
+  },
   // A count of an hour's wrong codes, under a hash; it goes by itself.
   poppy_attempts: {
     company: 'none',

@@ -7,7 +7,7 @@ import { authenticateClient, identifyClient } from '../sessions/client-authentic
 import { refuseTokensInUrl } from '../sessions/routes.ts'
 import { claimClientAssertion, clientAssertionReplayed } from '../sessions/token-request.ts'
 import type { Scope } from '../store/database.ts'
-import { findGrantByToken, revokeGrant } from './store.ts'
+import { findGrantById, findGrantByToken, findRetired, revokeGrant } from './store.ts'
 
 /** Section 4.9: the revocation endpoint (RFC 7009), where a Personal Agent signs out. */
 
@@ -52,7 +52,10 @@ export async function handleRevocation(request: Request, endpoint: RevocationEnd
     if (token.split('.').length === 5) {
       return new PoppyError('unsupported_token_type', { description: 'Only Account Tokens can be revoked.' })
     }
-    const grant = await findGrantByToken(scope, sha256(token))
+    const hash = sha256(token)
+    const replaced = await findRetired(scope, hash)
+    // One that was replaced stands for the same sign-in: whoever signs out with it means that.
+    const grant = replaced ? await findGrantById(scope, replaced.grant_id) : await findGrantByToken(scope, hash)
     if (grant === null) return null
     if (grant.client_id !== client.clientId) {
       return new PoppyError('invalid_grant', {

@@ -1,5 +1,5 @@
 import type { Scope } from '../store/database.ts'
-import type { GrantsTable } from '../store/tables.ts'
+import type { GrantsTable, RetiredTokensTable } from '../store/tables.ts'
 
 /** Grants: what a person approved, with the Account Token that stands for it (4.4, 4.8, 4.9). */
 
@@ -31,6 +31,58 @@ export async function findGrantByToken(
   // On SQLite one transaction writes at a time.
   if (isHeld && db.name === 'postgres') query = query.forNoKeyUpdate()
   return (await query.executeTakeFirst()) ?? null
+}
+
+/** A grant by its id, also one that is expired or revoked. Held as {@link findGrantByToken} holds it. */
+export async function findGrantById(
+  { db, company }: Scope,
+  grantId: string,
+  { isHeld = false }: { readonly isHeld?: boolean } = {},
+): Promise<GrantRow | null> {
+  let query = db.query.selectFrom('poppy_grants').selectAll().where('company', '=', company).where('id', '=', grantId)
+  if (isHeld && db.name === 'postgres') query = query.forNoKeyUpdate()
+  return (await query.executeTakeFirst()) ?? null
+}
+
+/** An Account Token that was replaced (4.8), or null. */
+export async function findRetired({ db, company }: Scope, tokenHash: string): Promise<RetiredTokensTable | null> {
+  const row = await db.query
+    .selectFrom('poppy_retired_tokens')
+    .selectAll()
+    .where('company', '=', company)
+    .where('token_hash', '=', tokenHash)
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/**
+ * Replaces the Account Token of a grant that is held (4.8). Its lifetime stays as it was. False when it isn't the current
+ * one.
+ */
+export async function replaceToken(
+  { db, company }: Scope,
+  token: { readonly grantId: string; readonly tokenHash: string; readonly successorHash: string; readonly now: number },
+): Promise<boolean> {
+  const replaced = await db.query
+    .updateTable('poppy_grants')
+    .set({ token_hash: token.successorHash })
+    .where('company', '=', company)
+    .where('id', '=', token.grantId)
+    .where('token_hash', '=', token.tokenHash)
+    .returning('id')
+    .execute()
+  if (replaced.length === 0) return false
+  await db.query
+    .insertInto('poppy_retired_tokens')
+    .values({
+      company,
+      token_hash: token.tokenHash,
+      grant_id: token.grantId,
+      successor_hash: token.successorHash,
+      retired_at: token.now,
+    })
+    .execute()
+  return true
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   PoppyError,
   parseScope,
 } from '@poppyseed/protocol'
+import type { Rotation } from '../accounts/rotation.ts'
 import type { Nonces } from '../crypto/nonce.ts'
 import type { RequestLimits } from '../limits/request-limits.ts'
 import type { Scope } from '../store/database.ts'
@@ -39,6 +40,8 @@ export interface TokenSettings {
   readonly sessionLifetime: number
   readonly tokenLifetime: number
   readonly accountTokenLifetime: number | null
+  /** Whether Account Tokens are replaced when they are used (4.8), and how. */
+  readonly rotation: Rotation | null
 }
 
 /**

@@ -55,6 +55,7 @@ const kinds = {
   poppy_device_codes: deleteDeviceCodes,
   poppy_attempts: deleteAttempts,
   poppy_mediated: deleteMediated,
+  poppy_retired_tokens: deleteRetiredTokens,
   poppy_agents: deleteAgents,
 } as const
 
@@ -269,6 +270,32 @@ function deleteAttempts({ db, company }: Scope, { now, limit }: Bite) {
           .$if(db.name === 'postgres', whatIsFree)
           .$asTuple('kind', 'owner_hash'),
       ),
+    )
+    .executeTakeFirstOrThrow()
+}
+
+/** Replaced tokens go with their grant: until then one that comes again is noticed (4.8). */
+function deleteRetiredTokens({ db, company }: Scope, { limit }: Bite) {
+  return db.query
+    .deleteFrom('poppy_retired_tokens')
+    .where('company', '=', company)
+    .where('token_hash', 'in', (eb) =>
+      eb
+        .selectFrom('poppy_retired_tokens')
+        .select('token_hash')
+        .where('company', '=', company)
+        .where(({ not, exists, selectFrom }) =>
+          not(
+            exists(
+              selectFrom('poppy_grants')
+                .select('id')
+                .where('company', '=', company)
+                .whereRef('poppy_grants.id', '=', 'poppy_retired_tokens.grant_id'),
+            ),
+          ),
+        )
+        .limit(limit)
+        .$if(db.name === 'postgres', whatIsFree),
     )
     .executeTakeFirstOrThrow()
 }

@@ -73,6 +73,10 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   endSession: (scope) => sessions.endSession(scope, { sessionId: 's', now }),
   insertGrant: (scope) => accounts.insertGrant(scope, grantRow({ id: 'new' })),
   findGrantByToken: (scope) => accounts.findGrantByToken(scope, 'hash of g'),
+  findGrantById: (scope) => accounts.findGrantById(scope, 'g'),
+  findRetired: (scope) => accounts.findRetired(scope, 'hash of an older g'),
+  replaceToken: (scope) =>
+    accounts.replaceToken(scope, { grantId: 'g', tokenHash: 'hash of g', successorHash: 'hash of a newer g', now }),
   noteGrantUse: (scope) => accounts.noteGrantUse(scope, { grantId: 'g', now: later }),
   revokeGrant: (scope) => accounts.revokeGrant(scope, { grantId: 'g', now }),
   grantsOf: (scope) => accounts.grantsOf(scope, { account: 'ada', now }),
@@ -128,6 +132,7 @@ const tables = [
   'poppy_device_codes',
   'poppy_attempts',
   'poppy_mediated',
+  'poppy_retired_tokens',
   'poppy_proofs',
 ] as const
 
@@ -143,6 +148,11 @@ async function everything(db: Database, company: string): Promise<unknown> {
 async function fill(scope: Scope): Promise<void> {
   await accounts.insertGrant(scope, grantRow())
   await sessions.insertSession(scope, sessionRow({ account: 'ada', grant_id: 'g' }))
+  const older = { token_hash: 'hash of an older g', successor_hash: 'hash of g' }
+  await scope.db.query
+    .insertInto('poppy_retired_tokens')
+    .values({ company: scope.company, grant_id: 'g', retired_at: now, ...older })
+    .execute()
   await signIn.insertCode(scope, codeRow())
   await browsers.insertBrowser(scope, { cookieHash: 'cookie', sessionId: 's', now, expiresAt: later })
   await devices.insertDevice(scope, device)

@@ -203,6 +203,19 @@ const migrations: readonly Migration[] = [
       await createIndex('poppy_mediated', ['company', 'expires_at'])
     },
   },
+  {
+    title: 'Account Tokens that were replaced',
+    async run({ createTable, createIndex }) {
+      await createTable('poppy_retired_tokens', ['company', 'token_hash'], {
+        company: 'text',
+        token_hash: 'text',
+        grant_id: 'text',
+        successor_hash: 'text',
+        retired_at: 'time',
+      })
+      await createIndex('poppy_retired_tokens', ['company', 'grant_id'])
+    },
+  },
 ]
 
 /** The schema that this release of the library works with. */

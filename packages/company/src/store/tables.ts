@@ -13,6 +13,7 @@ export interface Tables {
   poppy_device_codes: DeviceCodesTable
   poppy_attempts: AttemptsTable
   poppy_mediated: MediatedTable
+  poppy_retired_tokens: RetiredTokensTable
   poppy_schema: SchemaTable
 }
 
@@ -154,6 +155,15 @@ export interface MediatedTable {
   tries: number
   created_at: number
   expires_at: number
+}
+
+/** 4.8: Account Tokens that were replaced. One that comes again late was copied; it lives as long as its grant's row. */
+export interface RetiredTokensTable {
+  company: string
+  token_hash: string
+  grant_id: string
+  successor_hash: string
+  retired_at: number
 }
 
 /** Attempts that are limited (4.6, 4.7): how many there were in the window that began last. */
