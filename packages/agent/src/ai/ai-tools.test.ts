@@ -288,6 +288,9 @@ describe('a Company’s tools in the AI SDK', () => {
         list: { type: 'array', items: { anyOf: [{ type: 'string' }, { type: 'object' }] } },
       },
     })
+    expect((schema as { properties: { loop: { properties: { me: unknown } } } }).properties.loop.properties.me).toEqual(
+      {},
+    )
     expect(JSON.stringify(schema)).not.toMatch(/\$ref|pattern|absent/)
     expect(JSON.stringify(schema).length).toBeLessThan(20_000)
     // What the model wrote goes to the Company under the Company's own names.

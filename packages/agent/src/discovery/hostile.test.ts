@@ -165,6 +165,28 @@ describe('a host that wears the agent out', () => {
   })
 })
 
+it('that asks to wait and wait is left in the time of one document too', async () => {
+  const { origin } = await host((_, response) => {
+    response.writeHead(429, { 'retry-after': '1' }).end()
+  })
+  const visitor = createPersonalAgent({
+    clientId: 'http://localhost:4571/agent.json',
+    name: 'Test Agent',
+    keys: [await generateKey()],
+    store: memoryStore(),
+    allowHttp: true,
+    maxWaitSeconds: 1,
+    timeouts: { document: 0.1 },
+    // It would take for ever.
+    wait: (_, signal) =>
+      new Promise((_resolve, reject) => {
+        signal?.addEventListener('abort', () => reject(signal.reason as Error))
+      }),
+  }).forUser('maya')
+  const error = await errorOf(visitor.company(origin))
+  expect([error.code, error.message.includes('did not arrive in time')]).toEqual(['unreachable', true])
+})
+
 describe('a redirect of poppy.json', () => {
   it.each([
     'https://127.0.0.1/poppy.json',

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { startFakeCompany } from '../../test/fake-company.ts'
 import { startVisit, type Visit } from '../../test/visit.ts'
-import { fileStore, generateKey } from '../index.ts'
+import { createPersonalAgent, fileStore, generateKey, memoryStore } from '../index.ts'
 
 const script = fileURLToPath(new URL('../../test/agent-process.ts', import.meta.url))
 const command = fileURLToPath(new URL('../cli/main.ts', import.meta.url))
@@ -82,6 +82,34 @@ describe('two processes with one store', () => {
     // The Account Token that came with it is the one that works next.
     clock.now += 2 * 3600 * 1000
     expect((await (await session()).call('get_order', { id: '1' })).status).toBe(200)
+  })
+
+  it('need no lock of the store: two agents on a store of one’s own refresh once as well [K22]', async () => {
+    const { lock, ...store } = memoryStore()
+    const keys = [await generateKey()]
+    const visit = await startVisit({ store, keys })
+    const { fake, clock, agent } = visit
+    fake.switches.rotates = true
+    const here = await visit.session()
+    await visit.signIn(here, ['poppy:read'])
+    const other = createPersonalAgent({
+      clientId: agent.clientId,
+      name: 'Another process',
+      keys,
+      store,
+      now: () => clock.now,
+      allowHttp: true,
+    })
+    const there = (await other.forUser('maya').company(fake.origin)).session()
+    await there.operations()
+    clock.now += 2 * 3600 * 1000
+    fake.take()
+    const calls = [here, there].flatMap((session) =>
+      Array.from({ length: 20 }, () => session.call('get_order', { id: '1' })),
+    )
+    expect((await Promise.all(calls)).map(({ status }) => status)).toEqual(Array(40).fill(200))
+    expect(fake.paths().filter((path) => path.startsWith('POST /token'))).toEqual(['POST /token 200'])
+    expect([typeof lock, await store.keys('lock/')]).toEqual(['function', []])
   })
 
   it('wait for no process that died while it asked', async () => {

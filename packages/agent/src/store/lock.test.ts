@@ -1,7 +1,7 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { errorOf } from '../../test/visit.ts'
 import { fileStore } from './file.ts'
 import { type LockSurroundings, leaseFor, lockIn, longestWait } from './lease.ts'
@@ -142,3 +142,38 @@ describe('a lease', () => {
     expect(await readdir(folder)).toEqual([])
   })
 })
+
+describe('a holder that lives', () => {
+  it('says so every few seconds, in a record or by its file’s time, and stops when it lets go', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const around = world()
+    const path = join(await emptyFolder(), 'state.json')
+    const own = ownStore()
+    const file = fileStore(path, around)
+    const beat = async () => {
+      around.time += 20_000
+      vi.advanceTimersByTime(20_000)
+      await settled()
+    }
+    await lockIn(own, around)('a', async () => {
+      await beat()
+      expect(await own.get('lock/a')).toMatchObject({ beat: 2 })
+    })
+    await beat()
+    expect(await own.keys('lock/')).toEqual([])
+    await file.lock?.('a', async () => {
+      // Longer than a lease, and nobody takes it over.
+      for (let turn = 0; turn < 4; turn++) await beat()
+      const [name = ''] = await readdir(join(path, '..'))
+      await vi.waitUntil(async () => (await stat(join(path, '..', name))).mtimeMs >= around.time - 5000)
+      const impatient = { ...around, now: () => around.time, wait: () => Promise.reject(new Error('has to wait')) }
+      await expect(fileStore(path, impatient).lock?.('a', async () => 'in')).rejects.toThrow('has to wait')
+    })
+  })
+})
+
+/** Lets what was begun come to its end: files take a few turns. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
