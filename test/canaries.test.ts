@@ -16,6 +16,8 @@ import {
   closingVisit,
   deviceVisits,
   eagerVisits,
+  mcpVisits,
+  mediatedVisits,
   narrowVisits,
   personVisits,
 } from './setup/canary-visits.ts'
@@ -260,6 +262,7 @@ describe.each([
       const errors = await goodVisit(site)
       const agentAddresses = wire.exchanges.map(({ url }) => url)
       const statuses = [...(await badVisits(site)), ...(await deviceVisits(site)), ...(await browserVisits(site))]
+      statuses.push(...(await mediatedVisits(site)), ...(await mcpVisits(site)))
       statuses.push(...(await narrowVisits(site)), ...(await eagerVisits(site)))
       const rights = await personVisits(site)
       // While it runs, with all that is still on its way into the file, and once it is closed.
@@ -290,6 +293,12 @@ describe.each([
       expect(findLeaks(agentAddresses.join('\n'), secrets)).toEqual([])
       const told = errors.map((error) => [error.message, error.stack, JSON.stringify(error), String(error)].join('\n'))
       expect(findLeaks(told.join('\n'), secrets)).toEqual([])
+      // Six digits are too few to be searched for like the others: whole, and as a word.
+      expect(site.sent.length).toBeGreaterThan(0)
+      for (const code of site.sent)
+        expect([log.join('\n'), printed.join('\n'), traces, database].join('\n')).not.toMatch(
+          new RegExp(`\\b${code}\\b`),
+        )
       checkAnswers(wire)
       checkTokens(secrets)
     },

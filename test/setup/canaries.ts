@@ -62,6 +62,8 @@ export function watchWire(): Wire {
     for (const word of (headers.get('authorization') ?? '').split(/[\s,]+/)) add('access token', word)
     add('proof', headers.get('dpop'))
     for (const pair of (headers.get('cookie') ?? '').split('; ')) add('cookie', pair.slice(pair.indexOf('=') + 1))
+    // Also a wrong one: people mistype theirs.
+    for (const [, value] of body.matchAll(/"password":"([^"]+)"/g)) add('password', value)
     if (!headers.get('content-type')?.startsWith('application/x-www-form-urlencoded')) return
     for (const [name, value] of new URLSearchParams(body)) {
       const kind = Object.hasOwn(ofForm, name) ? ofForm[name] : undefined

@@ -65,6 +65,7 @@ export async function openWatchedSite(store: Store) {
   const telemetry: WatchedTelemetry = watchTelemetry()
   const wire = watchWire()
   const log: string[] = []
+  const sent: string[] = []
   const clock = { ahead: 0 }
   const now = () => Date.now() + clock.ahead
   const pages = makeSitePages()
@@ -77,7 +78,23 @@ export async function openWatchedSite(store: Store) {
         store,
         now,
         nonces: true,
-        signIn: { direct: ['poppy:read', 'poppy:write', 'loyalty'], device: ['poppy:read'] },
+        signIn: {
+          direct: ['poppy:read', 'poppy:write', 'loyalty'],
+          device: ['poppy:read'],
+          mediated: {
+            scopes: ['poppy:read'],
+            fields: [
+              { name: 'user', label: 'User', secret: false },
+              { name: 'password', label: 'Password', secret: true },
+            ],
+            verify: ({ user, password }) =>
+              user === guests.maya.user && password === guests.maya.password ? 'acc-maya' : null,
+            sendCode: (code) => {
+              sent.push(code)
+              return 'Text to the phone number ending in 71'
+            },
+          },
+        },
         browser: true,
         apis: [{ type: 'openapi', url: `${origin}/spa/openapi.json`, description: 'The spa', resource: spaResource }],
         limits: { requestsPerSession: { requests: 60, seconds: 3600 } },
@@ -101,7 +118,7 @@ export async function openWatchedSite(store: Store) {
   onTestFinished(() => close())
   wire.add('form', secret)
   if (!company) throw new Error('no Company')
-  return { origin, company, wire, log, telemetry, clock, now, close: () => close() }
+  return { origin, company, wire, log, sent, telemetry, clock, now, close: () => close() }
 }
 export type WatchedSite = Awaited<ReturnType<typeof openWatchedSite>>
 

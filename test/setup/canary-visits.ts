@@ -27,7 +27,11 @@ function collect() {
   const statuses: number[] = []
   return {
     statuses,
-    refused: async (answer: Response | Promise<Response>) => void statuses.push((await answer).status),
+    refused: async (answer: Response | Promise<Response>) => {
+      const { status } = await answer
+      if (status < 400) throw new Error(`not refused: ${status}`)
+      statuses.push(status)
+    },
     went: async (answer: Response | Promise<Response>) => {
       const { status } = await answer
       if (status >= 400) throw new Error(`refused with ${status}`)
@@ -134,22 +138,89 @@ export async function eagerVisits(site: WatchedSite): Promise<number[]> {
   return statuses
 }
 
-async function signIn(site: WatchedSite, session: Awaited<ReturnType<typeof openSession>>): Promise<Tokens> {
-  const { agent, start, token } = session
-  const { session_id } = await start()
-  const code_verifier = id() + id()
+/** Mediated Sign-In (4.7): mistyped, with a code, with a wrong code. */
+export async function mediatedVisits(site: WatchedSite): Promise<number[]> {
+  const { statuses, refused, went } = collect()
+  const { agent, proofFor, start } = await openSession(site)
+  const { access_token } = await start()
+  const path = '/poppy/sign-in'
+  const post = async (to: string, body: unknown) =>
+    agent.call(to, access_token, { body, proof: await proofFor(site.origin + to, access_token) })
+  const ask = (password: string, scope = 'poppy:read') =>
+    post(path, { scope, credentials: { user: guests.maya.user, password } })
+  await went(ask('sea-view-mistyped'))
+  await refused(ask(guests.maya.password, 'poppy:write'))
+  await refused(post(path, { scope: 'poppy:read', credentials: guests.maya.password }))
+  await refused(post(path, { scope: 'poppy:read', credentials: { user: 'maya', password: [guests.maya.password] } }))
+  const asked = (await (await ask(guests.maya.password)).json()) as { readonly sign_in_id: string }
+  await went(post(`${path}/${asked.sign_in_id}`, { code: '000000' }))
+  await went(post(`${path}/${asked.sign_in_id}x`, { code: site.sent.at(-1) }))
+  await went(post(`${path}/${asked.sign_in_id}`, { code: site.sent.at(-1) }))
+  return statuses
+}
+
+/** MCP's own sign-in (6): with a key and without, a code that comes twice, and what a client without a key can't have. */
+export async function mcpVisits(site: WatchedSite): Promise<number[]> {
+  const { statuses, refused, went } = collect()
+  const resource = `${site.origin}/poppy/mcp`
+  for (const hasKey of [true, false]) {
+    const agent = await openWireAgent(site)
+    if (!hasKey) {
+      const { jwks_uri: _, ...document } = agent.documents[agent.clientId] as Record<string, unknown>
+      agent.documents[agent.clientId] = { ...document, token_endpoint_auth_method: 'none' }
+    }
+    const bare: Record<string, null> = hasKey ? {} : { client_assertion: null, client_assertion_type: null }
+    const token = (parameters: Record<string, string | null>) =>
+      agent.token({ resource, ...bare, ...parameters }, { proof: null })
+    const code_verifier = id() + id()
+    const code = await codeFor(site, agent, { resource, verifier: code_verifier })
+    const exchange = { grant_type: 'authorization_code', redirect_uri: agent.redirectUri, code, code_verifier }
+    await refused(token({ ...exchange, resource: `${resource}/` }))
+    const answer = await token(exchange)
+    await went(answer.clone())
+    const { access_token, refresh_token } = (await answer.json()) as Tokens
+    const list = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+    const headers = {
+      authorization: `Bearer ${access_token}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    }
+    await went(fetch(resource, { method: 'POST', body: list, headers }))
+    const again = { grant_type: 'refresh_token', refresh_token: refresh_token ?? `pat_${id()}${id()}` }
+    if (hasKey) await went(token(again))
+    else await refused(token(again))
+    await refused(token(exchange))
+    await refused(token(again))
+    await refused(fetch(resource, { method: 'POST', body: list, headers }))
+  }
+  return statuses
+}
+
+/** The person's way to a code. */
+async function codeFor(
+  site: WatchedSite,
+  agent: WireAgent,
+  { verifier, ...more }: { readonly verifier: string; readonly resource?: string },
+): Promise<string> {
   const query = new URLSearchParams({
     response_type: 'code',
     client_id: agent.clientId,
     redirect_uri: agent.redirectUri,
     scope: 'poppy:read',
     state: id(),
-    code_challenge: sha256(code_verifier),
+    code_challenge: sha256(verifier),
     code_challenge_method: 'S256',
+    ...more,
   })
   await approve(createPerson(), `${site.origin}/poppy/authorize?${query}`, ['poppy:read'])
-  const location = new URL(site.wire.exchanges.at(-1)?.location ?? '')
-  const code = location.searchParams.get('code')
+  return new URL(site.wire.exchanges.at(-1)?.location ?? '').searchParams.get('code') ?? ''
+}
+
+async function signIn(site: WatchedSite, session: Awaited<ReturnType<typeof openSession>>): Promise<Tokens> {
+  const { agent, start, token } = session
+  const { session_id } = await start()
+  const code_verifier = id() + id()
+  const code = await codeFor(site, agent, { verifier: code_verifier })
   const exchange = {
     grant_type: 'authorization_code',
     code,
@@ -172,6 +243,9 @@ export async function personVisits(site: WatchedSite): Promise<{ readonly status
   await refused(refresh(first))
   await refused(session.call('my_bookings', first.access_token))
   const second = await signIn(site, session)
+  const person = createPerson()
+  const agents = await person.submit(await person.open(`${site.origin}/poppy/agents`), guests.maya)
+  if (!agents.html.includes('form')) throw new Error('the page of agents shows nothing to end')
   const data = JSON.stringify(await accounts.exportPerson('acc-maya'))
   const user = { clientId: session.agent.clientId, userId: session.agent.userId }
   const ofUser = JSON.stringify(await accounts.exportPerson(user))
@@ -195,5 +269,3 @@ export async function closingVisit(site: WatchedSite): Promise<number[]> {
   await closing
   return statuses
 }
-
-export type { WireAgent }
