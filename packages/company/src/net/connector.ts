@@ -57,6 +57,9 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
   const dial = options.buildConnector({
     lookup,
     timeout,
+    // Node gives each address but the last a quarter of a second. A host that is far away, or a moment in which this
+    // process is busy, then ends at its IPv6 address, which many machines have no way to.
+    autoSelectFamilyAttemptTimeout: Math.max(10, Math.floor(timeout / 2)),
     allowH2: false,
     maxCachedSessions: 0,
     // Said here, so that no environment variable can unsay it.

@@ -127,6 +127,22 @@ describe('fetching a document of a stranger', () => {
     expect(lookups).toBe(1)
   })
 
+  it('gives the first of several addresses time, also while this process is busy', async () => {
+    const { port } = await startHost((_request, response) => json(response))
+    let isBusy = false
+    const fetchDocument = fetcher({
+      // Nobody listens at the second one.
+      lookup: async () => ['127.0.0.1', '127.0.0.3'],
+      isAllowedAddress(address) {
+        // In the turn in which it dials, and for longer than Node gives an address by itself.
+        if (!isBusy) setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600))
+        isBusy = true
+        return address.startsWith('127.')
+      },
+    })
+    expect((await fetchDocument(`https://agent.example:${port}/`)).document).toEqual({})
+  })
+
   it('checks the address of the socket too, whatever the resolver said [K16]', async () => {
     const { port, seen } = await startHost((_request, response) => json(response))
     let asked = 0
