@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Company, Store } from 'poppyseed'
+import type { Company, CompanyConfig, Store } from 'poppyseed'
 import { toNodeHandler } from 'poppyseed/node'
 import { onTestFinished } from 'vitest'
 import { type WatchedStore, watch } from './watched-store.ts'
@@ -21,7 +21,7 @@ export interface LosingWorld {
 }
 
 /** Opens one on an empty store; everything is closed when the test is over. */
-export async function openLosingWorld(empty: Store): Promise<LosingWorld> {
+export async function openLosingWorld(empty: Store, config: Partial<CompanyConfig> = {}): Promise<LosingWorld> {
   const store = watch(empty)
   let company: Company | undefined
   const server = createServer((request, response) => {
@@ -52,6 +52,7 @@ export async function openLosingWorld(empty: Store): Promise<LosingWorld> {
           return true
         },
       },
+      ...config,
     },
     store,
     (made) => {

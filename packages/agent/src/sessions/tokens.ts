@@ -243,7 +243,7 @@ export function createSessionTokens(
       alone(async () => {
         const { proofKeys } = await user()
         const before = await records.account()
-        const exchange = (sessionId: string): Promise<TokenAnswer> =>
+        const exchangeOnce = (sessionId: string): Promise<TokenAnswer> =>
           requestToken(context, source.server, {
             proofKeys,
             parameters: async () => ({
@@ -254,6 +254,16 @@ export function createSessionTokens(
               session_id: sessionId,
             }),
           })
+        const exchange = async (sessionId: string): Promise<TokenAnswer> => {
+          try {
+            return await exchangeOnce(sessionId)
+          } catch (error) {
+            if (!(error instanceof AgentError) || error.code !== 'unreachable') throw error
+            // The request may have been lost, or the answer. Asked once more the Company gives what the code is for, or
+            // takes back what it gave with it (RFC 6749, 4.1.2), so that nobody's access is left lying about.
+            return exchangeOnce(sessionId)
+          }
+        }
         let answer = await exchange(await sessionIdOf(await records.session()))
         if (answer.failure?.error === 'invalid_session' || answer.failure?.error === 'account_mismatch') {
           // 4.4: the Session has ended, or it was signed in to another account: a new one takes the sign-in
