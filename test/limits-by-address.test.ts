@@ -114,6 +114,11 @@ describe('tokens, proofs and assertions that are wrong', () => {
     expect((await echo(agent, session)).status).toBe(200)
     // A broken agent at the same address as its neighbour.
     expect(await repeat(6, () => echo(agent, session, 'no-proof'))).toEqual({ 401: 3, 429: 3 })
+    // Refused before the signature: a good proof too, here, and nothing of it is spent.
+    const good = await agent.proof('POST', `${company.origin}/poppy/tools/echo`, session.access_token)
+    expect((await echo(agent, session, good)).status).toBe(429)
+    company.pass(20)
+    expect((await echo(agent, session, good)).status).toBe(200)
     expect((await echo(neighbour, theirs)).status).toBe(200)
     expect((await neighbour.startSession()).status).toBe(200)
   })

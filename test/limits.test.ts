@@ -234,6 +234,16 @@ describe.each(stores)('Sessions that begin, on $name', ({ missing, fresh }) => {
     expect((await other.startSession()).status).toBe(200)
   })
 
+  it.skipIf(missing)('are not taken from a User by what its client was refused', async () => {
+    const { company, agent } = await open({
+      sessionsPerClient: { requests: 2, seconds: 20 },
+      sessionsPerUser: { requests: 3, seconds: 3600 },
+    })
+    expect(await repeat(10, () => agent.startSession())).toEqual({ 200: 2, 429: 8 })
+    company.pass(20)
+    expect(await repeat(2, () => agent.startSession())).toEqual({ 200: 1, 429: 1 })
+  })
+
   it.skipIf(missing)(
     'change nothing and spend nothing when they are refused: the very same request passes later',
     async () => {
