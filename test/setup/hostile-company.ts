@@ -7,7 +7,12 @@ import {
   type PersonalAgentOptions,
   type Session,
 } from '@poppyseed/agent'
-import { createMisbehavingCompany, type MisbehavingCompany, type Switches } from '@poppyseed/conformance'
+import {
+  createMisbehavingCompany,
+  type MisbehavingCompany,
+  type RouteName,
+  type Switches,
+} from '@poppyseed/conformance'
 import { Agent, fetch as undiciFetch } from 'undici'
 import { onTestFinished } from 'vitest'
 import { listen } from './listen.ts'
@@ -102,4 +107,54 @@ export async function agentErrorOf(work: Promise<unknown>): Promise<AgentError> 
     throw error
   }
   throw new Error('It should have failed.')
+}
+
+/** What a Company does wrong in a story. */
+export type Faults = Partial<Switches>
+
+/** Names of the switches that the stories of this file have flipped, so that none is forgotten. */
+export const flipped = new Set<string>()
+
+/** Notes which switches a story flips. */
+export function using(faults: Faults): Faults {
+  for (const name of Object.keys(faults)) flipped.add(name)
+  return faults
+}
+
+/** Switches whose stories stand in a file of their own: what the person does, and what becomes of the Account Token. */
+export const signInSwitches: readonly string[] = [
+  ...['rotation', 'revocationAudience', 'consent', 'account', 'grantsFewer', 'neverGrants', 'iss', 'state'],
+]
+
+/** A visit whose faults begin only after the Session was started. */
+export async function started(faults: Faults, route?: RouteName, count = 1000): Promise<HostileVisit> {
+  const visit = await visitHostileCompany({}, { fetch: oneConnection() })
+  await (await visit.session()).start()
+  visit.sent()
+  visit.company.next(count, using(faults), route)
+  return visit
+}
+
+/** A visit that is signed in for reading, then meets faults. */
+export async function signedIn(
+  faults: Faults,
+  route?: RouteName,
+  options: Partial<PersonalAgentOptions> = { fetch: oneConnection() },
+): Promise<HostileVisit> {
+  const visit = await visitHostileCompany({}, options)
+  await visit.signIn(await visit.session(), ['poppy:read'])
+  visit.sent()
+  visit.company.next(1000, using(faults), route)
+  return visit
+}
+
+/** How a piece of work ended: `fine`, or the code of its error. */
+export async function endOf(work: Promise<unknown>): Promise<string> {
+  try {
+    await work
+    return 'fine'
+  } catch (error) {
+    if (error instanceof AgentError) return error.code
+    throw error
+  }
 }
