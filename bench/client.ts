@@ -61,6 +61,7 @@ function request(ready: Ready, method: string, path: string, headers: Record<str
 
 /** DPoP-protected calls (4.3), each with a proof of its own. */
 export function prepareCalls(parties: Parties, ready: Ready, count: number): readonly Buffer[] {
+  if (!ready.call) throw new Error('there is nothing to call')
   const { method, path, body, tokens } = ready.call
   const hashes = tokens.map(sha256)
   return Array.from({ length: count }, (_, n) => {
@@ -72,6 +73,7 @@ export function prepareCalls(parties: Parties, ready: Ready, count: number): rea
 
 /** Session starts (4.2), or the peer's nearest: each with assertions and a proof of its own. */
 export function prepareStarts(parties: Parties, ready: Ready, count: number): readonly Buffer[] {
+  if (!ready.start) throw new Error('there is nothing to start')
   const { path, grant, audience } = ready.start
   const endpoint = ready.origin + path
   return Array.from({ length: count }, (_, n) => {
@@ -90,12 +92,44 @@ export function prepareStarts(parties: Parties, ready: Ready, count: number): re
   })
 }
 
+const envelope = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+}
+
+/** MCP `tools/call` (6) as the official client sends it, in one of the revisions. */
+export function prepareMcpCalls(revision: '2025-11-25' | '2026-07-28') {
+  return (_: Parties, ready: Ready, count: number): readonly Buffer[] => {
+    if (!ready.mcp) throw new Error('there is no MCP server')
+    const { path, tokens } = ready.mcp
+    const isNew = revision === '2026-07-28'
+    return Array.from({ length: count }, (_, id) => {
+      const params = { name: 'my_bookings', arguments: {}, ...(isNew ? { _meta: envelope } : {}) }
+      const headers = {
+        authorization: `Bearer ${pick(tokens, id)}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': revision,
+        ...(isNew ? { 'mcp-method': 'tools/call', 'mcp-name': 'my_bookings' } : {}),
+      }
+      return request(ready, 'POST', path, headers, JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params }))
+    })
+  }
+}
+
 /**
  * Sends every request once.
+ * @param isOnce whether each may be sent only once
  * @returns requests a second, until the last answer
- * @throws when an answer is not 200, or when the first request, sent again, is
+ * @throws when an answer is not 200 or an error of MCP's, or when the first request, sent again although it may not, is
  */
-export async function load(port: number, requests: readonly Buffer[], connections = 32): Promise<number> {
+export async function load(
+  port: number,
+  requests: readonly Buffer[],
+  isOnce: boolean,
+  connections = 32,
+): Promise<number> {
   let next = 0
   const begin = process.hrtime.bigint()
   await Promise.all(
@@ -104,12 +138,14 @@ export async function load(port: number, requests: readonly Buffer[], connection
         port,
         () => requests[next++],
         (status, answer) => {
-          if (status !== 200) throw new Error(`${status}: ${answer.slice(0, 400)}`)
+          if (status !== 200 || answer.includes('"isError":true') || answer.includes('"error":{'))
+            throw new Error(`${status}: ${answer.slice(0, 800)}`)
         },
       ),
     ),
   )
   const perSecond = requests.length / (Number(process.hrtime.bigint() - begin) / 1e9)
+  if (!isOnce) return perSecond
   // A server that forgets the replay check is fast.
   let [first] = requests
   await converse(

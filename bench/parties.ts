@@ -30,20 +30,22 @@ export interface Ready {
   readonly port: number
   /** Scheme and host of `htu`. */
   readonly origin: string
-  readonly call: {
+  readonly call?: {
     readonly method: 'GET' | 'POST'
     readonly path: string
     readonly body: string
     /** One token for each proof key, in their order. */
     readonly tokens: readonly string[]
   }
-  readonly start: {
+  readonly start?: {
     readonly path: string
     /** `session`: with a Session assertion (4.2). `client_credentials`: the nearest thing that the peer has. */
     readonly grant: 'session' | 'client_credentials'
     /** The `aud` of the client assertion. */
     readonly audience: string
   }
+  /** The MCP server, and a Bearer token for it for each proof key. */
+  readonly mcp?: { readonly path: string; readonly tokens: readonly string[] }
 }
 
 export async function makeParties(clients: number, proofKeys: number): Promise<Parties> {

@@ -62,13 +62,18 @@ async function post(path: string, body: URLSearchParams, headers: Record<string,
   return company.fetch(new Request(origin + path, { method: 'POST', body, headers, redirect: 'manual' }))
 }
 
-/** One whole Direct Sign-In (4.5). Gives the signed-in Session Token. */
-async function signIn(client: Client, keys: Keys): Promise<string> {
+/** One whole Direct Sign-In (4.5). Gives the signed-in Session Token, and a Bearer token of the same Session for MCP. */
+async function signIn(client: Client, keys: Keys): Promise<{ readonly token: string; readonly bearer: string }> {
   const token = async (grant: Record<string, string>) => {
     const form = asForm(client, { ...grant, client_assertion: clientAssertion(client, origin) })
-    const answer = await post('/poppy/token', form, { dpop: proof(keys, 'POST', tokenUrl) })
+    const headers = 'resource' in grant ? {} : { dpop: proof(keys, 'POST', tokenUrl) }
+    const answer = await post('/poppy/token', form, headers)
     if (!answer.ok) throw new Error(`no token: ${answer.status}`)
-    return (await answer.json()) as { readonly access_token: string; readonly session_id: string }
+    return (await answer.json()) as {
+      readonly access_token: string
+      readonly session_id: string
+      readonly refresh_token?: string
+    }
   }
   const { session_id } = await token({
     grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
@@ -90,15 +95,21 @@ async function signIn(client: Client, keys: Keys): Promise<string> {
   const decided = await post('/poppy/authorize', decision, { origin })
   const code = new URL(decided.headers.get('location') ?? '').searchParams.get('code') ?? ''
   const code_verifier = 'verifier'.repeat(8)
-  return (await token({ grant_type: 'authorization_code', code, redirect_uri: redirect, code_verifier, session_id }))
-    .access_token
+  const grant = { grant_type: 'authorization_code', code, redirect_uri: redirect, code_verifier, session_id }
+  const { access_token, refresh_token = '' } = await token(grant)
+  const resource = `${origin}/poppy/mcp`
+  const bearer = await token({ grant_type: 'refresh_token', refresh_token, session_id, resource })
+  return { token: access_token, bearer: bearer.access_token }
 }
 
-const tokens: string[] = []
+const [tokens, bearers]: [string[], string[]] = [[], []]
 for (const [n, keys] of parties.proofKeys.entries()) {
   account = `account-${n}`
   const client = parties.clients[n % parties.clients.length]
-  if (client) tokens.push(await signIn(client, keys))
+  if (!client) continue
+  const { token, bearer } = await signIn(client, keys)
+  tokens.push(token)
+  bearers.push(bearer)
 }
 
 const server = createAdaptorServer({ fetch: company.fetch })
@@ -108,4 +119,5 @@ sayReady({
   origin,
   call: { method: 'POST', path: '/poppy/tools/my_bookings', body: '{}', tokens },
   start: { path: '/poppy/token', grant: 'session', audience: origin },
+  mcp: { path: '/poppy/mcp', tokens: bearers },
 })

@@ -1,6 +1,6 @@
 /** What the bench prints, and whether the product is fast enough. */
 
-export const contenders = ['peer', 'floor', 'product'] as const
+export const contenders = ['peer', 'floor', 'mcp', 'product'] as const
 export type Contender = (typeof contenders)[number]
 
 /** One run: requests a second, and the microseconds of processor time that the server spent on each. */
@@ -12,8 +12,7 @@ export interface Sample {
 /** The samples of one scenario, and what the product must reach as a ratio to the others' requests a second. */
 export interface Outcome {
   readonly title: string
-  readonly overPeer: number
-  readonly overFloor: number
+  readonly over: Readonly<Partial<Record<Contender, number>>>
   readonly samples: Readonly<Record<Contender, readonly Sample[]>>
 }
 
@@ -31,7 +30,7 @@ export function report(outcomes: readonly Outcome[]): { readonly text: string; r
   const lines = [row('', contenders, 'spread')]
   const verdicts: string[] = []
   let good = true
-  for (const { title, samples, overPeer, overFloor } of outcomes) {
+  for (const { title, samples, over } of outcomes) {
     const of = (name: Contender, kind: keyof Sample) => samples[name].map((sample) => sample[kind])
     const rate = (name: Contender) => median(of(name, 'perSecond'))
     const width = Math.max(...contenders.map((name) => spread(of(name, 'perSecond'))))
@@ -57,8 +56,7 @@ export function report(outcomes: readonly Outcome[]): { readonly text: string; r
       verdicts.push(`${title}: ${one}/${other} ${ratio.toFixed(2)}${verdict}`)
     }
     compare('floor', 'peer')
-    compare('product', 'peer', overPeer)
-    compare('product', 'floor', overFloor)
+    for (const other of contenders) if (other in over) compare('product', other, over[other])
   }
   return { text: [...lines, '', ...verdicts].join('\n'), good }
 }

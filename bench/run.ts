@@ -1,17 +1,18 @@
 /**
  * `npm run bench`: product, peer and floor, each on one core, the client on another; five interleaved rounds, medians.
  * Fails when a ratio is below what we require, unless called with `--report`. `--profile=DIR` keeps a CPU profile of each
- * server; `--only=floor,product` leaves the others out, `--scenario=call`, `start` or `import` the other ones.
+ * server; `--only=floor,product` leaves the others out, `--scenario=call`, `start`, `mcp` or `import` the other ones. For
+ * `mcp` the other one is the bare MCP library with the same tool, in both revisions.
  */
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { load, prepareCalls, prepareStarts } from './client.ts'
+import { load, prepareCalls, prepareMcpCalls, prepareStarts } from './client.ts'
 import { measureImports } from './import.ts'
 import { makeParties, type Parties, type Ready, writeParties } from './parties.ts'
 import { type Contender, contenders, type Outcome, report, type Sample } from './report.ts'
@@ -30,9 +31,33 @@ const rounds = 5
 const warmUps = 2
 
 const scenarios = [
-  { name: 'call', title: 'DPoP-protected call', count: 3000, prepare: prepareCalls, overPeer: 1.7, overFloor: 0.8 },
-  { name: 'start', title: 'Session start', count: 1500, prepare: prepareStarts, overPeer: 1, overFloor: 0.8 },
-] as const
+  {
+    name: 'call',
+    title: 'DPoP-protected call',
+    count: 3000,
+    prepare: prepareCalls,
+    isOnce: true,
+    over: { peer: 1.7, floor: 0.8 },
+  },
+  {
+    name: 'start',
+    title: 'Session start',
+    count: 1500,
+    prepare: prepareStarts,
+    isOnce: true,
+    over: { peer: 1, floor: 0.8 },
+  },
+  ...(['2025-11-25', '2026-07-28'] as const).map((revision) => ({
+    name: 'mcp',
+    title: `MCP tools/call ${revision}`,
+    count: 3000,
+    prepare: prepareMcpCalls(revision),
+    isOnce: false,
+    over: { mcp: 0.9 },
+  })),
+] as const satisfies readonly (Pick<Outcome, 'title' | 'over'> & Record<string, unknown>)[]
+
+const chosen = scenarios.filter(({ name }) => name === (options.scenario ?? name))
 
 interface Running {
   readonly name: Contender
@@ -80,17 +105,16 @@ function processorTime({ pid }: ChildProcess): number {
 }
 
 async function measure(servers: readonly Running[], parties: Parties): Promise<readonly Outcome[]> {
-  const chosen = scenarios.filter(({ name }) => name === (options.scenario ?? name))
   const outcomes = chosen.map((scenario) => ({
     ...scenario,
-    samples: { peer: [] as Sample[], floor: [] as Sample[], product: [] as Sample[] },
+    samples: { peer: [], floor: [], mcp: [], product: [] } as Record<Contender, Sample[]>,
   }))
   for (let round = -warmUps; round < rounds; round++) {
-    for (const { title, count, prepare, samples } of outcomes) {
-      for (const { name, ready, child } of servers) {
+    for (const { title, count, prepare, isOnce, over, samples } of outcomes) {
+      for (const { name, ready, child } of servers.filter((one) => one.name === 'product' || one.name in over)) {
         const requests = prepare(parties, ready, count)
         const before = processorTime(child)
-        const perSecond = await load(ready.port, requests).catch((cause: unknown) => {
+        const perSecond = await load(ready.port, requests, isOnce).catch((cause: unknown) => {
           throw new Error(`${name}, ${title}`, { cause })
         })
         const sample = { perSecond, processor: (processorTime(child) - before) / count }
@@ -117,7 +141,8 @@ try {
   const file = join(folder, 'parties.json')
   writeParties(file, parties)
   const only = options.only?.split(',')
-  for (const name of contenders.filter((one) => existsSync(source(one)) && (only?.includes(one) ?? true)))
+  const needed = new Set<string>(['product', ...chosen.flatMap(({ over }) => Object.keys(over))])
+  for (const name of contenders.filter((one) => needed.has(one) && (only?.includes(one) ?? true)))
     servers.push(await startServer(name, file, folder, pinned))
   const { text, good } = report(await measure(servers, parties))
   console.log(
