@@ -81,6 +81,23 @@ describe('the address of a caller', () => {
     expect(of(new Request('https://miramar.example/'))).toBeNull()
   })
 
+  it('is not a proxy’s of the company’s own network: then nobody tells it, and the log says so once', () => {
+    const from = (peer: string, headers: Record<string, string>) => {
+      const request = new Request('https://miramar.example/', { headers })
+      notePeerAddress(request, peer)
+      return request
+    }
+    const { of, log } = reader()
+    const forwarded = { 'x-forwarded-for': '198.51.100.7' }
+    for (const peer of ['127.0.0.1', '::1', '::ffff:10.0.0.1', '192.168.1.2', 'fd00::1'])
+      expect([peer, of(from(peer, forwarded))]).toEqual([peer, null])
+    expect(of(from('10.0.0.1', { forwarded: 'for=198.51.100.7' }))).toBeNull()
+    expect(log).toEqual([expect.stringContaining('limits by address are off')])
+    // Who comes from the internet stays who they are, whatever they send.
+    expect(of(from('8.8.8.8', forwarded))).toBe('8.8.8.8')
+    expect(of(from('10.0.0.1', {}))).toBe('10.0.0.1')
+  })
+
   it('is not known where nobody tells it, and the log says so once', () => {
     const { read, log } = reader()
     expect([read(), read(), read()]).toEqual([null, null, null])

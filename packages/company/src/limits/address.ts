@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import { peerAddressOf } from '../http/peer-address.ts'
+import { isPublicAddress } from '../net/addresses.ts'
 import type { Logger } from '../store/database.ts'
 
 /** From where a request comes, as limits count it (4.3). */
@@ -54,11 +55,20 @@ export function createAddressReader({ hook, now, log }: AddressParts): (request:
   return (request) => {
     if (hook !== undefined) return ask(request, hook)
     const peer = peerAddressOf(request)
-    if (peer !== undefined) return addressKey(peer) ?? unknownAddress
-    if (!hasSaidOff) log.warn({}, 'limits by address are off: set `address`, so that they know who is calling')
+    const isProxy = peer !== undefined && isBehindProxy(request, peer)
+    if (peer !== undefined && !isProxy) return addressKey(peer) ?? unknownAddress
+    if (!hasSaidOff) log.warn({ isProxy }, 'limits by address are off: set `address`, so that they know who is calling')
     hasSaidOff = true
     return null
   }
+}
+
+/**
+ * Whether this is a proxy of the company's own network, which speaks for everybody: counting all of them as one would shut
+ * people out. Who reaches us from the internet can't look like it, whatever they send.
+ */
+function isBehindProxy({ headers }: Request, peer: string): boolean {
+  return (headers.has('x-forwarded-for') || headers.has('forwarded')) && !isPublicAddress(peer)
 }
 
 const fourNumbers = /^(?:\d{1,3}\.){3}\d{1,3}$/
