@@ -20,12 +20,12 @@ const unknown: Readonly<Record<string, string>> = {
   code: '400 invalid_grant',
   refresh_token: '400 invalid_grant',
 }
-/** Parameters that a request may leave out. */
+/** Parameters that a request may leave out; `client_id` beside an assertion, which names it (RFC 7521, 4.2). */
 const optional: Readonly<Record<FormRequest, readonly string[]>> = {
-  'a Session': ['session_id'],
-  'a code': [],
-  'a refresh': ['session_id'],
-  'a revocation': [],
+  'a Session': ['client_id', 'session_id'],
+  'a code': ['client_id'],
+  'a refresh': ['client_id', 'session_id'],
+  'a revocation': ['client_id'],
 }
 
 for (const [number, { name, missing }] of stores.entries()) {
