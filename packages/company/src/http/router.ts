@@ -26,9 +26,9 @@ export interface Router {
 /** @param routes by path; a path that ends in `/*` takes one segment more, which the handler gets decoded */
 export function createRouter(routes: Readonly<Record<string, Route>>): Router {
   const exact = new Map<string, Route>()
-  const below = new Map<string, Route>()
+  const below = new Map<string, { readonly route: Route; readonly template: string }>()
   for (const [path, route] of Object.entries(routes)) {
-    if (path.endsWith('/*')) below.set(path.slice(0, -2), route)
+    if (path.endsWith('/*')) below.set(path.slice(0, -2), { route, template: `${path.slice(0, -1)}{name}` })
     else exact.set(path, route)
   }
   return {
@@ -38,9 +38,7 @@ export function createRouter(routes: Readonly<Record<string, Route>>): Router {
       const slash = pathname.lastIndexOf('/')
       const parent = below.get(pathname.slice(0, slash))
       const rest = pathname.slice(slash + 1)
-      return parent && rest !== ''
-        ? { route: parent, rest: decode(rest), template: `${pathname.slice(0, slash)}/{name}` }
-        : null
+      return parent && rest !== '' ? { ...parent, rest: decode(rest) } : null
     },
   }
 }

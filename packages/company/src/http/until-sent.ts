@@ -5,10 +5,9 @@
  * sent; any other is whole when it is handed over, and comes back as it is.
  */
 export function untilSent(response: Response): { readonly response: Response; readonly sent: Promise<void> | null } {
-  const { body } = response
-  if (body === null || !response.headers.get('content-type')?.startsWith('text/event-stream')) {
-    return { response, sent: null }
-  }
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
+  const body = isStream ? response.body : null
+  if (body === null) return { response, sent: null }
   const { promise: sent, resolve: end } = Promise.withResolvers<void>()
   const reader = body.getReader()
   const watched = new ReadableStream<Uint8Array>({

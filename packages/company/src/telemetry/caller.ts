@@ -7,21 +7,23 @@ export interface Caller {
   readonly sessionId?: string | undefined
 }
 
-// By the request itself, so that nothing in between has to hand it on, and nothing of it stays when the request is gone.
-const callers = new WeakMap<Request, Caller>()
+/** On the request itself, so that nothing in between has to hand it on. A WeakMap would cost more than all the rest. */
+const key = Symbol('caller')
+
+type Called = Request & { [key]?: Caller }
 
 /** Notes who is calling, once that is proved: by a client assertion, a proof, or a token that we sealed. */
 export function noteCaller(request: Request, caller: Caller): void {
-  callers.set(request, caller)
+  ;(request as Called)[key] = caller
 }
 
 /** Notes the Session that an authenticated request is about. */
 export function noteSession(request: Request, sessionId: string): void {
-  const known = callers.get(request)
-  if (known) callers.set(request, { ...known, sessionId })
+  const known = callerOf(request)
+  if (known) noteCaller(request, { ...known, sessionId })
 }
 
 /** Who called, if that was proved. */
 export function callerOf(request: Request): Caller | undefined {
-  return callers.get(request)
+  return (request as Called)[key]
 }
