@@ -106,12 +106,18 @@ for (const { name, missing, fresh } of stores) {
 
     it('works only in Sessions of its agent and User; a refused one is left as it was [4.8.same-owner, 4.2.invalid-session]', async () => {
       const { store, world, agent, token } = await begin()
-      const theirs = await world.start(await world.newAgent())
+      const other = await world.newAgent()
+      const theirs = await world.start(other)
+      // Another agent may call a User of its own the same.
+      const namesakes = await tokensOf(
+        other.startSession({ assertion: await other.sessionAssertion({ claims: { sub: agent.userId } }) }),
+      )
       const assertion = await agent.sessionAssertion({ claims: { sub: 'usr_somebody-else' } })
       const otherUsers = await tokensOf(agent.startSession({ assertion }))
       world.clock.now += 5 * minute
       const before = await store.dump()
-      for (const session_id of [theirs.session_id, otherUsers.session_id, 'ses_unknown', 'ses_\u0000', "'"])
+      const foreign = [theirs, namesakes, otherUsers].map(({ session_id }) => session_id)
+      for (const session_id of [...foreign, 'ses_unknown', 'ses_\u0000', "'"])
         expect(await outcome(await refresh(agent, token, { session_id }))).toBe('400 invalid_session')
       expect(await store.dump()).toEqual(before)
     })

@@ -159,6 +159,16 @@ describe('small rooms', () => {
     expect(files.filter((path) => read(path).split('\n').length > 601)).toEqual([])
   })
 
+  it('have nothing left over from a merge, nor do the pages about them', () => {
+    // A formatter turns the marks into quotes and lists, so they are looked for anywhere in a line.
+    const pages = globSync(['*.md', '{docs,packages,examples}/**/*.md'], {
+      cwd: root,
+      exclude: ['**/node_modules/**'],
+    })
+    expect(pages).toContain('CHANGELOG.md')
+    expect([...files, ...pages].filter((path) => /<{7} \w|(?:> ?){7}[\da-f]{7}/.test(read(path)))).toEqual([])
+  })
+
   it('are no drawers', () => {
     expect(files.filter((path) => /(?:^|\/)(?:utils?|helpers?|common|shared|misc)(?:[./]|$)/.test(path))).toEqual([])
   })

@@ -152,6 +152,9 @@ describe('a Session is renewed', () => {
     expect(await outcome(await other.startSession({ session_id }))).toBe('400 invalid_session')
     const assertion = await world.agent.sessionAssertion({ claims: { sub: 'usr_somebody-else' } })
     expect(await outcome(await world.agent.startSession({ session_id, assertion }))).toBe('400 invalid_session')
+    // Another agent chooses what it calls its Users: the same User ID with it is somebody else.
+    const namesake = await other.sessionAssertion({ claims: { sub: world.agent.userId } })
+    expect(await outcome(await other.startSession({ session_id, assertion: namesake }))).toBe('400 invalid_session')
     for (const unknown of ['ses_unknown', "ses_'--", 'ses_\u0000', 'x'.repeat(5000)])
       expect(await outcome(await world.agent.startSession({ session_id: unknown }))).toBe('400 invalid_session')
     expect(await store.dump()).toEqual(before)
