@@ -257,5 +257,14 @@ async function readMcpResult(answer: Response): Promise<unknown> {
   const { error, result } = JSON.parse(data) as McpAnswer
   if (error || !result) throw new CallRefused(answer.status, { error_description: error?.message })
   if (result.isError) throw new CallRefused(answer.status, result.structuredContent ?? {})
-  return JSON.parse(result.content[0]?.text ?? 'null')
+  return fromText(result.content[0]?.text ?? 'null')
+}
+
+/** A text travels as itself, anything else as JSON. */
+function fromText(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
 }
