@@ -57,7 +57,9 @@ export async function endAgents(request: Request, settings: AgentsPageSettings):
   const form = formSchema.safeParse(settings.forms.open(single('request') ?? ''))
   const act = single('act')
   const [clientId, scope] = [single('client_id'), single('scope')]
-  const isComplete = act === 'disconnect' ? !fields.has('scope') : act === 'take_away' && clientId && scope
+  // Without an agent it is for all of them: one that is named twice, or by nothing, isn't without.
+  const isNamed = !fields.has('client_id') || Boolean(clientId)
+  const isComplete = act === 'disconnect' ? isNamed && !fields.has('scope') : act === 'take_away' && clientId && scope
   if (!form.success || form.data.issuer !== settings.issuer || !isComplete)
     return refused(400, 'This form isn’t complete', 'Something of it is missing or was changed.', settings)
   if (form.data.account !== account.id)

@@ -58,6 +58,11 @@ export interface Accounts {
   readonly erasePerson: (person: Person) => Promise<ErasedPerson>
 }
 
+/** What comes from a form may be no text that any agent or scope has; PostgreSQL takes no NUL at all. */
+function canBeKept(text: string): boolean {
+  return !/[\p{Cc}\p{Cs}]/u.test(text)
+}
+
 /** Makes {@link Accounts}; `texts` are the company’s own words for its scopes. */
 export function createAccounts(options: {
   readonly scope: () => Promise<Scope>
@@ -85,9 +90,16 @@ export function createAccounts(options: {
       }))
     },
     async disconnect(account, clientId) {
-      return revokeGrantsOf(await options.scope(), { account, clientId, now: options.now() })
+      if (!canBeKept(clientId)) return 0
+      const scope = await options.scope()
+      return scope.db.transaction(async () => {
+        // 4.7: credentials that are being checked wait for this to be over, or this for them.
+        await endForms(scope, { account, until: 0 })
+        return revokeGrantsOf(scope, { account, clientId, now: options.now() })
+      })
     },
     async takeAway(account, clientId, name) {
+      if (!canBeKept(clientId) || !canBeKept(name)) return false
       return takeScopeAway(await options.scope(), { account, clientId, name, now: options.now() })
     },
     async revokeAll(account) {

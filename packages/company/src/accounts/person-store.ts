@@ -1,4 +1,5 @@
 import { sha256 } from '../crypto/hash.ts'
+import { formLifetime } from '../sign-in/form-lifetime.ts'
 import type { Scope } from '../store/database.ts'
 import type {
   BrowsersTable,
@@ -249,6 +250,18 @@ async function deleteOnce(scope: Scope, person: Person): Promise<DeletedRows> {
     mediated: Number(mediated.numDeletedRows),
     forms: Number(forms.numDeletedRows),
   }
+}
+
+/**
+ * Whether all access to an account was ended when something had begun already that would let an agent in (4.9): it buys
+ * nothing then. Holds the account's mark as {@link endForms} does.
+ * @param began.at milliseconds since 1970, at most {@link formLifetime} ago
+ */
+export async function wasEndedSince(
+  scope: Scope,
+  began: { readonly account: string; readonly at: number },
+): Promise<boolean> {
+  return began.at + formLifetime <= (await endForms(scope, { account: began.account, until: 0 }))
 }
 
 /**

@@ -19,8 +19,8 @@ export interface PresentedToken {
   readonly successor: string | undefined
 }
 
-/** Replaced tokens that one may be behind, when several processes of an agent refresh at once. */
-const longestChain = 50
+/** Replaced tokens that one may be behind, when several processes of an agent refresh all the time for an hour. */
+const longestChain = 2000
 
 /**
  * Finds the grant of an Account Token, also of one that was replaced a moment ago. One that was replaced long ago was
@@ -44,7 +44,9 @@ export async function findPresented(
     await revokeGrant(scope, { grantId: grant.id, now })
     return null
   }
-  return { grant, successor: await newestOf(scope, token, grant, rotation) }
+  const successor = await newestOf(scope, token, grant, rotation)
+  // Nobody can make it again. Whoever has the newest goes on; this one signs in anew.
+  return successor === undefined ? null : { grant, successor }
 }
 
 /** Replaces the token that was presented, if it is the current one. Call it when nothing can be refused any more. */

@@ -53,9 +53,11 @@ export async function handleRevocation(request: Request, endpoint: RevocationEnd
       return new PoppyError('unsupported_token_type', { description: 'Only Account Tokens can be revoked.' })
     }
     const hash = sha256(token)
-    const replaced = await findRetired(scope, hash)
+    // In this order: one that is replaced between the two is found by the second.
+    const current = await findGrantByToken(scope, hash)
+    const replaced = current === null ? await findRetired(scope, hash) : null
     // One that was replaced stands for the same sign-in: whoever signs out with it means that.
-    const grant = replaced ? await findGrantById(scope, replaced.grant_id) : await findGrantByToken(scope, hash)
+    const grant = replaced === null ? current : await findGrantById(scope, replaced.grant_id)
     if (grant === null) return null
     if (grant.client_id !== client.clientId) {
       return new PoppyError('invalid_grant', {

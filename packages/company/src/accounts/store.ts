@@ -166,6 +166,23 @@ export async function grantsOf(
   }))
 }
 
+/** Whether a sign-in of an agent to an account was ended at that moment or later (4.9). Milliseconds since 1970. */
+export async function wasRevokedSince(
+  { db, company }: Scope,
+  { account, clientId, since }: { readonly account: string; readonly clientId: string; readonly since: number },
+): Promise<boolean> {
+  const revoked = await db.query
+    .selectFrom('poppy_grants')
+    .select('id')
+    .where('company', '=', company)
+    .where('account', '=', account)
+    .where('client_id', '=', clientId)
+    .where('revoked_at', '>=', since)
+    .limit(1)
+    .executeTakeFirst()
+  return revoked !== undefined
+}
+
 /**
  * Ends the access of all agents, or of one, to an account (4.9), and spends the codes that were given for it and not yet
  * used, or approved on a device: one that is exchanged later would bring the access back. Answers how many grants were revoked.
@@ -215,25 +232,27 @@ export async function takeScopeAway(
       .where('account', '=', account)
       .where('client_id', '=', clientId)
       .where('revoked_at', 'is', null)
+      .orderBy('id')
       .execute()
     const having = grants.filter((grant) => scopesOf(grant).includes(name))
+    const revoked: string[] = []
     for (const grant of having) {
       const left = scopesOf(grant).filter((one) => one !== name)
-      if (left.length === 0) {
-        await revokeGrant(scope, { grantId: grant.id, now })
-        continue
-      }
       const changed = await db.query
         .updateTable('poppy_grants')
-        .set({ scopes: left.join(' ') })
+        .set(left.length === 0 ? { revoked_at: now } : { scopes: left.join(' ') })
         .where('company', '=', company)
         .where('id', '=', grant.id)
         .where('scopes', '=', grant.scopes)
+        .where('revoked_at', 'is', null)
         .returning('id')
         .execute()
       // Another page took another right at the same moment: then this one reads anew.
       if (changed.length === 0) await takeScopeAway(scope, take)
+      else if (left.length === 0) revoked.push(grant.id)
     }
+    // All grants before any Session: who refreshes takes them in that order too, and else each waits for the other.
+    await signOutSessions(scope, revoked)
     return having.length > 0
   })
 }

@@ -58,6 +58,22 @@ export async function countAttempt(
   return Math.max(1, Math.ceil((Number(row.started_at) + window - now) / 1000))
 }
 
+/**
+ * Counts an attempt under several limits, the narrowest first. One that refuses it is the last that counts it: else
+ * somebody who is refused all the time uses up what others share with them.
+ */
+export async function countAttempts(
+  scope: Scope,
+  attempts: readonly (AttemptLimit & { readonly owner: string })[],
+  now: number,
+): Promise<number> {
+  for (const attempt of attempts) {
+    const wait = await countAttempt(scope, { ...attempt, now })
+    if (wait > 0) return wait
+  }
+  return 0
+}
+
 /** Gives an attempt back: it was no guess. What was counted before stays. */
 export async function forgetAttempt(
   { db, company }: Scope,

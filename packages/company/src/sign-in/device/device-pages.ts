@@ -1,12 +1,12 @@
 import { formatScope, isScope, PoppyError } from '@poppyseed/protocol'
 import { z } from 'zod'
-import { endForms } from '../../accounts/person-store.ts'
+import { wasEndedSince } from '../../accounts/person-store.ts'
 import { cleanAgentName } from '../../agents/name.ts'
 import { sha256 } from '../../crypto/hash.ts'
 import { base64urlOf } from '../../crypto/random.ts'
 import { messagePage } from '../../pages/layout.tsx'
 import { claimIds } from '../../sessions/store.ts'
-import { countAttempt, forgetAttempt } from '../attempts.ts'
+import { countAttempts, forgetAttempt } from '../attempts.ts'
 import { consentPage } from '../consent-page.tsx'
 import { type Account, accountOf, isFromOurPage, readFields, toSignIn } from '../person.ts'
 import type { SignInSettings } from '../routes.ts'
@@ -33,6 +33,7 @@ const formSchema = z.object({
   clientId: z.string(),
   scopes: z.array(z.string()),
   userCode: z.string(),
+  openedAt: z.number(),
   expiresAt: z.number(),
 })
 
@@ -90,9 +91,7 @@ async function lookUp(request: Request, typed: string, account: Account, setting
     ...(address === null ? [] : [{ ...guesses.address, owner: address }]),
   ]
   // Counted before it is looked at: a hundred guesses at once are a hundred guesses.
-  const waits: number[] = []
-  for (const guess of counted) waits.push(await countAttempt(scope, { ...guess, now }))
-  const wait = Math.max(...waits)
+  const wait = await countAttempts(scope, counted, now)
   if (wait > 0) {
     const shown = askForCode(account, settings, {
       text: `There were too many wrong codes. Wait ${minutes(wait)}, then ask your agent for a new one.`,
@@ -135,6 +134,7 @@ async function showRequest(
     clientId: device.client_id,
     scopes,
     userCode: code,
+    openedAt: settings.now(),
     expiresAt: Math.min(settings.now() + formLifetime, device.expires_at),
   } satisfies z.infer<typeof formSchema>)
   const host = new URL(device.client_id).host
@@ -182,7 +182,7 @@ async function decide(fields: URLSearchParams, account: Account, settings: SignI
       text: `Something of it is missing or was changed. ${nothingChanged} Start again from your agent.`,
     })
   }
-  const { account: accountId, device: codeHash, scopes: asked, id, expiresAt, userCode, clientId } = form.data
+  const { account: accountId, device: codeHash, scopes: asked, id, expiresAt, userCode, clientId, openedAt } = form.data
   if (account.id !== accountId) {
     return messagePage({
       status: 403,
@@ -208,7 +208,7 @@ async function decide(fields: URLSearchParams, account: Account, settings: SignI
   const scopes = decision === 'approve' ? formatScope(asked.filter((one) => chosen.includes(one))) : null
   const isFirst = await scope.db.transaction(async () => {
     // 4.9: a page from before all access was ended must not bring it back.
-    if (expiresAt <= (await endForms(scope, { account: accountId, until: 0 }))) return false
+    if (await wasEndedSince(scope, { account: accountId, at: openedAt })) return false
     if (!(await claimIds(scope, [{ kind: 'form', owner: accountId, id, expiresAt }]))) return false
     return decideDevice(scope, { codeHash, account: accountId, scopes, now })
   })

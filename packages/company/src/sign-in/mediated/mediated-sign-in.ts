@@ -1,7 +1,8 @@
-import { makeId, PoppyError } from '@poppyseed/protocol'
+import { isId, makeId, PoppyError } from '@poppyseed/protocol'
 import { accountMismatch } from '../../accounts/account-token-grant.ts'
 import { grantSignIn } from '../../accounts/grant-sign-in.ts'
-import { grantsOf } from '../../accounts/store.ts'
+import { wasEndedSince } from '../../accounts/person-store.ts'
+import { grantsOf, wasRevokedSince } from '../../accounts/store.ts'
 import type { KeyedHash } from '../../crypto/keyed-hash.ts'
 import type { Principal } from '../../sessions/principal.ts'
 import { isActive } from '../../sessions/rights.ts'
@@ -10,7 +11,7 @@ import { peekSession } from '../../sessions/store.ts'
 import type { TokenSettings } from '../../sessions/token-request.ts'
 import type { Issued } from '../../sessions/token-response.ts'
 import type { Logger, Scope } from '../../store/database.ts'
-import { type AttemptLimit, countAttempt, forgetAttempt } from '../attempts.ts'
+import { type AttemptLimit, countAttempts, forgetAttempt } from '../attempts.ts'
 import type { MediatedSettings, MediatedSignIn } from './mediated-settings.ts'
 import { codeLifetime, makeOneTimeCode, mostTries, readOneTimeCode } from './one-time-code.ts'
 import { endMediated, findMediated, insertMediated, takeTry } from './store.ts'
@@ -80,8 +81,20 @@ export async function beginMediated(
     account,
     isNewAgent: !grants.some((grant) => grant.clientId === clientId),
   }
-  if (await wantsCode(signIn, rules)) return sendCode(scope, principal, signIn, rules)
-  return scope.db.transaction(() => complete(scope, principal, client, signIn, rules))
+  if (await wantsCode(signIn, rules)) return sendCode(scope, principal, signIn, rules, now)
+  return scope.db.transaction(async () => {
+    if (await isOvertaken(scope, signIn, now)) return { status: 'failed' }
+    return complete(scope, principal, client, signIn, rules)
+  })
+}
+
+/**
+ * 4.9: whether the person ended this agent's access, or all access, since the credentials came: then they buy nothing any
+ * more, as with a code on its way. Nobody ends it before the transaction does.
+ */
+async function isOvertaken(scope: Scope, { account, clientId }: MediatedSignIn, since: number): Promise<boolean> {
+  if (await wasEndedSince(scope, { account, at: since })) return true
+  return wasRevokedSince(scope, { account, clientId, since })
 }
 
 /** Checks a one-time code and signs the Session in. Only the Session that began the sign-in may finish it. */
@@ -95,6 +108,8 @@ export async function finishMediated(
   const now = rules.token.now()
   const { id } = attempt
   const { sessionId } = principal
+  // What can't be an id of ours is not asked for: PostgreSQL takes no NUL in a text.
+  if (!isId(id)) return { status: 'failed' }
   const outcome = await scope.db.transaction(async (): Promise<MediatedOutcome | PoppyError> => {
     const found = await findMediated(scope, { id, sessionId })
     if (found === null || found.client_id !== principal.clientId || found.status !== 'waiting')
@@ -153,6 +168,7 @@ async function sendCode(
   principal: Principal,
   signIn: MediatedSignIn,
   rules: MediatedRules,
+  since: number,
 ): Promise<MediatedOutcome> {
   const { mediated, token, codes } = rules
   const now = token.now()
@@ -164,20 +180,23 @@ async function sendCode(
   if (typeof sentTo !== 'string' || sentTo.trim() === '')
     throw new TypeError('`signIn.mediated.sendCode` has to say where the code went, in words.')
   const expiresAt = now + codeLifetime
-  await insertMediated(scope, {
-    id,
-    session_id: principal.sessionId,
-    client_id: principal.clientId,
-    account: signIn.account,
-    scopes: signIn.scopes.join(' '),
-    code_hash: codes.make(`${id} ${code}`),
-    sent_to: sentTo.slice(0, 200),
-    status: 'waiting',
-    tries: 0,
-    created_at: now,
-    expires_at: expiresAt,
+  return scope.db.transaction(async () => {
+    if (await isOvertaken(scope, signIn, since)) return { status: 'failed' }
+    await insertMediated(scope, {
+      id,
+      session_id: principal.sessionId,
+      client_id: principal.clientId,
+      account: signIn.account,
+      scopes: signIn.scopes.join(' '),
+      code_hash: codes.make(`${id} ${code}`),
+      sent_to: sentTo.slice(0, 200),
+      status: 'waiting',
+      tries: 0,
+      created_at: now,
+      expires_at: expiresAt,
+    })
+    return { status: 'code_required', id, sentTo: sentTo.slice(0, 200), expiresAt }
   })
-  return { status: 'code_required', id, sentTo: sentTo.slice(0, 200), expiresAt }
 }
 
 /** Counts before anything is looked at: many at once are many. */
@@ -186,8 +205,7 @@ async function count(
   attempts: readonly (AttemptLimit & { readonly owner: string })[],
   now: number,
 ): Promise<void> {
-  let wait = 0
-  for (const attempt of attempts) wait = Math.max(wait, await countAttempt(scope, { ...attempt, now }))
+  const wait = await countAttempts(scope, attempts, now)
   if (wait > 0) {
     throw new PoppyError('rate_limited', {
       description: 'Too many attempts to sign in. Wait before the next one.',
@@ -220,28 +238,26 @@ async function within<T>(
   work: (signal: AbortSignal) => T | Promise<T>,
 ): Promise<T> {
   const stop = new AbortController()
+  const unavailable = () =>
+    new PoppyError('temporarily_unavailable', { description: 'Try again in a while.', retryAfter: 5, reason: name })
+  const tooLate = unavailable()
   const { promise: late, reject } = Promise.withResolvers<never>()
   late.catch(() => {})
   const timer = setTimeout(() => {
     stop.abort()
-    reject(
-      new PoppyError('temporarily_unavailable', { description: 'Try again in a while.', retryAfter: 5, reason: name }),
-    )
+    reject(tooLate)
   }, verifyTime)
   const running = (async () => work(stop.signal))()
   try {
     return await Promise.race([running, late])
   } catch (error) {
-    if (error instanceof PoppyError) throw error
+    if (error === tooLate) throw error
+    // A PoppyError of theirs too: its description would go out.
     log.error(
       { hook: name, error: error instanceof Error ? error.name : typeof error },
       'a hook of Mediated Sign-In failed',
     )
-    throw new PoppyError('temporarily_unavailable', {
-      description: 'Try again in a while.',
-      retryAfter: 5,
-      reason: name,
-    })
+    throw unavailable()
   } finally {
     clearTimeout(timer)
     // A loser of the race is nobody's unhandled rejection.
