@@ -64,7 +64,7 @@ for (const { name, missing, fresh } of stores) {
       expect((await tokensOf(refresh(agent, token, { scope: '' }))).scope).toBe('poppy:read poppy:write')
     })
 
-    it('lives as long as was said and not longer for being used; then the Session goes on signed out [4.8.not-extended, 4.8.invalid-grant]', async () => {
+    it('lives as long as was said and not longer for being used; then the Session goes on signed out [4.8.not-extended, 4.8.invalid-grant, 4.2.invalid-grant]', async () => {
       const { world, agent, token, session_id } = await begin()
       for (let days = 0; days < 85; days += 5) {
         world.clock.now += 5 * day

@@ -106,7 +106,7 @@ for (const { name, missing, fresh } of stores) {
       expect(await canRead(world, tokens.access_token)).toBe(true)
     })
 
-    it('that waits for more than a minute is refused [4.5.code-once]', async () => {
+    it('that waits for more than a minute is refused [4.5.code-once, 4.2.invalid-grant]', async () => {
       const { store, world, agent, session_id } = await begin()
       const code = await getCode(world)
       const before = await store.dump()

@@ -1,6 +1,8 @@
 import * as oauth from 'oauth4webapi'
 import { describe, expect, it } from 'vitest'
+import { makeInstances } from './setup/instances.ts'
 import { stores } from './setup/stores.ts'
+import { makeWireAgent } from './setup/wire-agent.ts'
 import { makeWorld, outcome, secret, type Tokens, type World } from './setup/world.ts'
 
 // Section 4.8: Account Tokens that rotate, and sign nobody out by accident.
@@ -49,6 +51,34 @@ describe.each(stores)('Account Tokens that rotate, on $name', ({ missing, fresh 
     for (const { access_token } of all)
       expect((await world.agent.call('/poppy/tools/my_bookings', access_token, { body: {} })).status).toBe(200)
     expect((await refresh(world, all[0]?.refresh_token ?? '')).status).toBe(200)
+  })
+
+  test('give ten parallel requests one successor at two instances as well [K19]', async () => {
+    const { store } = await fresh()
+    let sent = 0
+    const agent = await makeWireAgent({
+      clientId: 'https://twice.example/agent.json',
+      now: () => Date.parse('2026-11-30T12:00:00Z'),
+      origin: 'https://miramar.example',
+      // By turns, one request here and one there.
+      send: (request) => worlds[sent++ % 2]?.send(request) ?? expect.fail('no instance'),
+    })
+    const fetchDocument = async (url: string) => ({ document: agent.documents[url], headers: new Headers() })
+    const config = { rotation: true, fetchDocument }
+    const { worlds } = await makeInstances([
+      { store: store(), config },
+      { store: store(), config },
+    ])
+    const [world] = worlds as [World, World]
+    const { session_id } = await world.start(agent)
+    const { refresh_token: first = '' } = await world.signIn(agent, session_id)
+    const all = await Promise.all(
+      Array.from({ length: 10 }, async () => read(await refresh(world, first, { session_id }, agent))),
+    )
+    expect(new Set(all.map((one) => one.refresh_token)).size).toBe(1)
+    for (const { access_token } of all)
+      expect((await agent.call('/poppy/tools/my_bookings', access_token, { body: {} })).status).toBe(200)
+    expect((await read(await refresh(world, all[0]?.refresh_token ?? '', {}, agent))).refresh_token).not.toBe(first)
   })
 
   test('give the same successor again after a lost answer, and the newest to whoever is further behind [K20]', async () => {

@@ -63,7 +63,7 @@ describe('a Session starts', () => {
     },
   )
 
-  it('once for each assertion, whatever else is new [4.2.jti-once, K14]', async () => {
+  it('once for each assertion, whatever else is new [4.2.jti-once, 4.2.invalid-grant, K14]', async () => {
     const { agent } = await makeWorld()
     const assertion = await agent.sessionAssertion()
     expect(await outcome(await agent.startSession({ assertion }))).toBe('200')

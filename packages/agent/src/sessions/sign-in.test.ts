@@ -227,15 +227,22 @@ describe('secrets', () => {
     const pending = await here.beginSignIn({ scopes: ['poppy:read'] })
     await signIn(here, ['poppy:read'])
     const echoed = await here.call('echo', { text: 'hello' })
-    // A Company that gives its tokens back in an error.
+    // A Company that gives its tokens back, in an answer and in an error.
     const access = fake.requests.at(-1)?.headers.authorization?.split(' ')[1] ?? 'none'
-    fake.switches.answers.push({
-      status: 400,
-      headers: {},
-      body: JSON.stringify({ error: 'bad', message: `for ${access}` }),
-    })
+    const [account = 'none'] = fake.grants.keys()
+    const repeat = (status: number) =>
+      fake.switches.answers.push({
+        status,
+        headers: { 'content-type': 'application/json', 'x-seen': account },
+        body: JSON.stringify({ error: 'bad', message: `for ${access} of ${account}` }),
+      })
+    repeat(200)
+    const repeated = await here.call('echo')
+    expect(repeated.body).toEqual({ error: 'bad', message: 'for [secret] of [secret]' })
+    repeat(400)
     const failed = await errorOf(here.call('echo'))
-    const seen = [agent, user, company, here, pending, echoed, failed, await here.state(), await user.companies()]
+    const told = [echoed, repeated, failed, await here.state(), await user.companies()]
+    const seen = [agent, user, company, here, pending, ...told]
       .flatMap((value) => [inspect(value, { depth: 9, showHidden: true }), JSON.stringify(value) ?? ''])
       .concat(fake.requests.map(({ path, query }) => path + query))
       .join('\n')

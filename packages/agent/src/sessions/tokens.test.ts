@@ -148,7 +148,11 @@ describe('a Session', () => {
     await here.start()
     const refused = { status: 401, headers: { 'www-authenticate': 'DPoP error="invalid_token"' }, body: '{}' }
     fake.switches.answers.push(refused)
+    fake.take()
     expect((await here.call('echo')).status).toBe(200)
+    expect(fake.paths().slice(-3)).toEqual(['POST /api/echo 401', 'POST /token 200', 'POST /api/echo 200'])
+    const [old, , renewed] = fake.requests.slice(-3).map(({ headers }) => headers.authorization)
+    expect(renewed).not.toBe(old)
     fake.switches.answers.push(refused, refused, refused)
     expect((await errorOf(here.call('echo'))).code).toBe('token_refused')
     expect(fake.switches.answers).toHaveLength(1)
