@@ -103,7 +103,8 @@ async function connectFiles(
     await untilFree(busyTimeout, () => useWal(connection, 'replay'))
     // Marks land all over their table: moved to it in larger portions, a page is written once for many of them.
     connection.exec('pragma replay.synchronous=NORMAL; pragma wal_autocheckpoint=4000')
-    // Deleted rows are overwritten: an erased person is not to be read in the file's free space. Marks name nobody.
+    // Deleted rows are overwritten, so that an erased person is hardly to be read in the file's free space; what an earlier
+    // split of a page left there goes with a VACUUM alone. Marks name nobody.
     connection.exec('pragma main.secure_delete=on; pragma replay.secure_delete=off')
 
     const root = new Kysely<Tables>({ dialect: new SqliteDialect({ database: connection }) })
