@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import type { CompanyConfig } from 'poppyseed'
 import { describe, expect, it } from 'vitest'
 import { replaceToken } from '../packages/company/src/accounts/store.ts'
+import { makeInstances } from './setup/instances.ts'
 import { type FreshStore, stores } from './setup/stores.ts'
 import { sha256 } from './setup/wire-agent.ts'
 import { makeWorld, outcome, type Tokens, type World } from './setup/world.ts'
@@ -294,6 +295,26 @@ describe.each(stores)('a rotated Account Token whose secret is gone, on $name', 
     }
     expect(await outcome(await atNext(first))).toBe('400 invalid_grant')
     expect(await outcome(await atNext(newest))).toBe('200')
+  })
+})
+
+describe.each(stores)('where rotation was turned off, on $name', ({ missing, fresh }) => {
+  it.skipIf(missing !== null)('a token that was replaced just before still gives its successor [K20]', async () => {
+    const { store } = await fresh()
+    const { agent, turnTo, clock } = await makeInstances([
+      { store: store(), config: { rotation: true } },
+      { store: store() },
+    ])
+    const world = turnTo(0)
+    const { refresh_token: first = '' } = await world.signIn(agent, (await world.start(agent)).session_id)
+    const use = async (token: string) => agent.token({ grant_type: 'refresh_token', refresh_token: token })
+    const second = ((await (await use(first)).json()) as Tokens).refresh_token ?? ''
+    turnTo(1)
+    expect(((await (await use(first)).json()) as Tokens).refresh_token).toBe(second)
+    expect(((await (await use(second)).json()) as Tokens).refresh_token).toBeUndefined()
+    clock.now += 120_000
+    expect(await outcome(await use(first))).toBe('400 invalid_grant')
+    expect(await outcome(await use(second))).toBe('400 invalid_grant')
   })
 })
 

@@ -216,13 +216,10 @@ export function createCompany(config: CompanyConfig): Company {
     sessionLifetime: checked.lifetimes.session,
     tokenLifetime: checked.lifetimes.sessionToken,
     accountTokenLifetime: checked.lifetimes.accountToken,
-    rotation:
-      checked.rotationGrace === null
-        ? null
-        : {
-            successors: createSuccessors(deriveKeyring(checked.secrets, 'account-token')),
-            grace: checked.rotationGrace,
-          },
+    rotation: {
+      ...checked.rotation,
+      successors: createSuccessors(deriveKeyring(checked.secrets, 'account-token')),
+    },
   }
   const authenticator = createAuthenticator({
     scope: lifecycle.scope,

@@ -1,4 +1,5 @@
 import { isLoopbackHost, isScope, protocolScopes } from '@poppyseed/protocol'
+import type { Rotation } from './accounts/rotation.ts'
 import { type AgentSettings, checkAgents } from './agents/settings.ts'
 import { type BrowserSettings, checkBrowser } from './browser/browser-settings.ts'
 import type { CookieSettings } from './browser/cookie.ts'
@@ -143,8 +144,8 @@ export interface CheckedConfig {
   readonly scopes: Readonly<Record<string, string>>
   /** Seconds, or null where nonces are off. */
   readonly nonceLifetime: number | null
-  /** Milliseconds, or null where Account Tokens don't rotate. */
-  readonly rotationGrace: number | null
+  /** Whether Account Tokens rotate, and the grace of those that were replaced, in milliseconds. */
+  readonly rotation: Pick<Rotation, 'replaces' | 'grace'>
   /** Milliseconds. */
   readonly lifetimes: {
     readonly sessionToken: number
@@ -181,7 +182,7 @@ export function checkConfig(config: CompanyConfig): CheckedConfig {
     signIn: checkSignIn(config, scopes),
     browser: checkBrowser(config.browser, { domains, host: new URL(config.origin).hostname }),
     nonceLifetime: checkNonces(config.nonces),
-    rotationGrace: checkRotation(config.rotation),
+    rotation: checkRotation(config.rotation),
     lifetimes: checkLifetimes(config.lifetimes ?? {}),
     limits: checkLimits(config),
     faults: checkFaults(config.faults, config.development === true),
@@ -262,16 +263,17 @@ function checkNonces(nonces: CompanyConfig['nonces']): number | null {
   return lifetime
 }
 
-function checkRotation(rotation: CompanyConfig['rotation']): number | null {
-  if (rotation === undefined || rotation === false) return null
-  if (rotation !== true) {
+const standardGrace = 120
+
+function checkRotation(rotation: CompanyConfig['rotation'] = false): CheckedConfig['rotation'] {
+  if (typeof rotation !== 'boolean') {
     if (!isPlain(rotation)) throw wrong('`rotation` is true, false or { grace: 120 }, in seconds.')
     refuseUnknown('rotation', rotation, ['grace'])
   }
-  const grace = rotation === true ? 120 : (rotation.grace ?? 120)
+  const grace = typeof rotation === 'boolean' ? standardGrace : (rotation.grace ?? standardGrace)
   if (!Number.isInteger(grace) || grace < 10 || grace > 3600)
     throw wrong('`rotation.grace` is a whole number of seconds from 10 to 3600.')
-  return grace * 1000
+  return { replaces: rotation !== false, grace: grace * 1000 }
 }
 
 function checkLifetimes(lifetimes: NonNullable<CompanyConfig['lifetimes']>): CheckedConfig['lifetimes'] {

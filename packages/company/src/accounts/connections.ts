@@ -69,6 +69,18 @@ export function createAccounts(options: {
   readonly now: () => number
   readonly texts: Readonly<Record<string, string>>
 }): Accounts {
+  /**
+   * What a person does to an account's agents comes one after the other, on all instances: two clicks never wait for each
+   * other's rows, and credentials that are being checked (4.7) come before or after.
+   */
+  async function alone<T>(account: string, act: (scope: Scope) => Promise<T>): Promise<T> {
+    const scope = await options.scope()
+    return scope.db.transaction(async () => {
+      await endForms(scope, { account, until: 0 })
+      return act(scope)
+    })
+  }
+
   return {
     async connectedAgents(account) {
       const scope = await options.scope()
@@ -91,16 +103,11 @@ export function createAccounts(options: {
     },
     async disconnect(account, clientId) {
       if (!canBeKept(clientId)) return 0
-      const scope = await options.scope()
-      return scope.db.transaction(async () => {
-        // 4.7: credentials that are being checked wait for this to be over, or this for them.
-        await endForms(scope, { account, until: 0 })
-        return revokeGrantsOf(scope, { account, clientId, now: options.now() })
-      })
+      return alone(account, (scope) => revokeGrantsOf(scope, { account, clientId, now: options.now() }))
     },
     async takeAway(account, clientId, name) {
       if (!canBeKept(clientId) || !canBeKept(name)) return false
-      return takeScopeAway(await options.scope(), { account, clientId, name, now: options.now() })
+      return alone(account, (scope) => takeScopeAway(scope, { account, clientId, name, now: options.now() }))
     },
     async revokeAll(account) {
       if (typeof account !== 'string' || account === '') throw new TypeError('revokeAll takes the id of an account.')

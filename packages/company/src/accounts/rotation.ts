@@ -7,6 +7,8 @@ import { findGrantById, findGrantByToken, findRetired, type GrantRow, replaceTok
 
 /** How tokens rotate. */
 export interface Rotation {
+  /** Whether a token is replaced when it is used. Where not, those that were replaced before still give their successors. */
+  readonly replaces: boolean
   readonly successors: Successors
   /** Milliseconds for which a replaced token still gives its successor: for parallel requests, and for lost answers. */
   readonly grace: number
@@ -30,7 +32,7 @@ const longestChain = 2000
 export async function findPresented(
   scope: Scope,
   token: string,
-  { clientId, rotation, now }: { readonly clientId: string; readonly rotation: Rotation | null; readonly now: number },
+  { clientId, rotation, now }: { readonly clientId: string; readonly rotation: Rotation; readonly now: number },
 ): Promise<PresentedToken | null> {
   const hash = sha256(token)
   const current = await findGrantByToken(scope, hash, { isHeld: true })
@@ -40,7 +42,7 @@ export async function findPresented(
   const grant = await findGrantById(scope, retired.grant_id, { isHeld: true })
   // 4.8: whoever it wasn't issued to gets nothing and ends nothing.
   if (grant === null || grant.client_id !== clientId || grant.revoked_at !== null) return null
-  if (rotation === null || now >= retired.retired_at + rotation.grace) {
+  if (now >= retired.retired_at + rotation.grace) {
     await revokeGrant(scope, { grantId: grant.id, now })
     return null
   }
@@ -54,9 +56,9 @@ export async function rotate(
   scope: Scope,
   token: string,
   { grant, successor }: PresentedToken,
-  { rotation, now }: { readonly rotation: Rotation | null; readonly now: number },
+  { rotation, now }: { readonly rotation: Rotation; readonly now: number },
 ): Promise<string | undefined> {
-  if (rotation === null || successor !== undefined) return successor
+  if (!rotation.replaces || successor !== undefined) return successor
   const next = rotation.successors.next(token, grant.id)
   const hashes = { tokenHash: sha256(token), successorHash: sha256(next) }
   // The grant is held, so this can't be; should it be, nothing of the transaction is kept.

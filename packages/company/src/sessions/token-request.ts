@@ -41,7 +41,7 @@ export interface TokenSettings {
   readonly tokenLifetime: number
   readonly accountTokenLifetime: number | null
   /** Whether Account Tokens are replaced when they are used (4.8), and how. */
-  readonly rotation: Rotation | null
+  readonly rotation: Rotation
 }
 
 /**
