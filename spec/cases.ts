@@ -270,7 +270,7 @@ export const cases: readonly Case[] = [
     situation:
       'A device code is polled after it expired, approved after it expired, and polled after success and after a decline.',
     right: 'It gets expired_token, a page that says so, invalid_grant and access_denied, and the Personal Agent stops.',
-    built: false,
+    built: true,
   },
   {
     id: 'K30',
@@ -279,7 +279,7 @@ export const cases: readonly Case[] = [
     situation: 'Polling meets pending, a broken gateway page, a time-out, slow_down and then success.',
     right:
       'It goes on within the lifetime, waits five seconds longer after each slow_down, with fresh assertion and proof each time.',
-    built: false,
+    built: true,
   },
   {
     id: 'K31',

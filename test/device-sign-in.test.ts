@@ -63,7 +63,7 @@ describe.each(stores)('Device Sign-In on $name', ({ missing, fresh }) => {
   const test = it.skipIf(missing !== null)
   const start = async () => makeWorld(config, (await fresh()).store())
 
-  test('signs the Session in once the person has approved, and once only [4.6.complete, 4.6.pending, 4.6.start]', async () => {
+  test('signs the Session in once the person has approved, and once only [4.6.complete, 4.6.pending, 4.6.start, K29]', async () => {
     const world = await start()
     const session = await world.start()
     const codes = await begin(world)
@@ -113,7 +113,7 @@ describe.each(stores)('Device Sign-In on $name', ({ missing, fresh }) => {
     expect(await outcome(await poll(world, codes, session))).toBe('400 authorization_pending')
   })
 
-  test('a decline is told, again and again [4.6.access-denied]', async () => {
+  test('a decline is told, again and again [4.6.access-denied, K29]', async () => {
     const world = await start()
     const session = await world.start()
     const codes = await begin(world)
@@ -123,7 +123,7 @@ describe.each(stores)('Device Sign-In on $name', ({ missing, fresh }) => {
       expect(await outcome(await poll(world, codes, session))).toBe('400 access_denied')
   })
 
-  test('codes end after ten minutes, for the agent and for the person [4.6.expired-token]', async () => {
+  test('codes end after ten minutes, for the agent and for the person [4.6.expired-token, K29]', async () => {
     const world = await start()
     const session = await world.start()
     const codes = await begin(world)

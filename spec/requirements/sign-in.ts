@@ -69,8 +69,6 @@ export const signIn = [
       'expired-token': 'plain: company MUST answer expired_token after expires_in',
       'unauthorized-client':
         'table: company MUST answer unauthorized_client to a device request when it does not offer Device Sign-In',
-    },
-    later: {
       'start-agent': 'plain: agent MUST send the scopes it needs and its client assertion to start Device Sign-In',
       'device-code-private-agent': 'plain: agent MUST keep the device_code private',
       'shows-user-code-agent': 'plain: agent MUST show the User the link and the code',

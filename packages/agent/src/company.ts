@@ -4,7 +4,8 @@ import { discover, type FoundCompany } from './discovery/discover.ts'
 import { AgentError } from './errors.ts'
 import { createSession, type Session } from './session.ts'
 import { type SessionPlace, type UserAtCompany, userAtCompany } from './sessions/records.ts'
-import { completeSignIn, type SignInResult } from './sessions/sign-in.ts'
+import { completeSignIn } from './sessions/sign-in.ts'
+import type { SignInResult } from './sessions/sign-in-end.ts'
 import { createSessionTokens, type SessionTokens, type TokenSource } from './sessions/tokens.ts'
 
 /** A Company as one User meets it (3). */

@@ -20,6 +20,8 @@ export interface AgentContext {
   readonly allowHttp: boolean
   readonly readDocument: DocumentReader
   readonly patience: Patience
+  /** Waits so many milliseconds, or until the signal says to stop: then it throws the signal's reason. */
+  readonly wait: (milliseconds: number, signal?: AbortSignal) => Promise<void>
   /** The time as each Company has it, for what is signed for it. */
   readonly clocks: Clocks
   /** The newest `DPoP-Nonce` of each origin (4.3). */

@@ -17,9 +17,11 @@ export {
   type PersonalAgent,
   type PersonalAgentOptions,
 } from './personal-agent.ts'
-export type { Session, SessionState } from './session.ts'
+export type { Session, SessionState, SignInRequest } from './session.ts'
+export type { PendingDeviceSignIn } from './sessions/device-sign-in.ts'
 export type { KnownCompany } from './sessions/records.ts'
-export type { PendingSignIn, SignInResult } from './sessions/sign-in.ts'
+export type { PendingSignIn } from './sessions/sign-in.ts'
+export type { SignInResult } from './sessions/sign-in-end.ts'
 export { type FileStoreOptions, fileStore } from './store/file.ts'
 export { memoryStore } from './store/memory.ts'
 export type { AgentStore, StoredValue } from './store/store.ts'

@@ -12,7 +12,7 @@ import { createKeptLimits } from './net/limits.ts'
 import { createPatience } from './net/patience.ts'
 import { createPublicFetch } from './net/public-fetch.ts'
 import { type KnownCompany, knownCompanies } from './sessions/records.ts'
-import type { SignInResult } from './sessions/sign-in.ts'
+import type { SignInResult } from './sessions/sign-in-end.ts'
 import { lockIn } from './store/lease.ts'
 import { createQueues } from './store/queues.ts'
 import type { AgentStore } from './store/store.ts'
@@ -148,6 +148,7 @@ export function createPersonalAgent(options: PersonalAgentOptions): PersonalAgen
     }),
     seconds,
     patience,
+    wait,
     clocks: createClocks(now),
     nonces: createNonces(),
     endings: createEndings(),

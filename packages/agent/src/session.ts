@@ -1,5 +1,5 @@
 import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { coversScopes } from '@poppyseed/protocol'
+import { coversScopes, type OAuthMetadata } from '@poppyseed/protocol'
 import type { CallInput } from './apis/build-request.ts'
 import { type CallResult, type CompanyOperation, callOne, listOperations } from './apis/call.ts'
 import { type CompanyTool, companyTools, type ToolsOptions } from './apis/company-tools.ts'
@@ -7,8 +7,9 @@ import { connectMcp, type McpConnection, mcpTransport } from './apis/mcp.ts'
 import { type SessionFetch, sessionFetch } from './apis/session-fetch.ts'
 import type { AgentContext } from './context.ts'
 import type { FoundCompany } from './discovery/discover.ts'
-import { AgentError } from './errors.ts'
-import { beginSignIn, type PendingSignIn, type SignInResult } from './sessions/sign-in.ts'
+import { beginDeviceSignIn, type PendingDeviceSignIn } from './sessions/device-sign-in.ts'
+import { beginSignIn, type PendingSignIn } from './sessions/sign-in.ts'
+import type { SignInResult } from './sessions/sign-in-end.ts'
 import { revokeToken } from './sessions/token-endpoint.ts'
 import type { SessionTokens, TokenWanted } from './sessions/tokens.ts'
 
@@ -57,13 +58,22 @@ export interface Session {
    */
   readonly beginSignIn: (request: { readonly scopes: readonly string[] }) => Promise<PendingSignIn>
   /**
-   * Signs in for these scopes: with the Account Token if one that is held covers them (4.4), else by Direct Sign-In,
-   * for which `open` gets the address.
+   * Begins Device Sign-In (4.6): show the User `verificationUri` and `userCode`, or `verificationUriComplete` as a link or
+   * QR code, then await `done`. The User does the rest in person, on any device. The device code stays in this process: a
+   * sign-in that another process began can't be gone on with.
+   * @param request what the task needs, as with {@link Session.beginSignIn}; `signal` ends the waiting
+   * @throws AgentError `sign_in_unavailable`; `done` ends in `sign_in_declined`, `sign_in_expired`, `sign_in_failed`, or the
+   *   signal's own reason
    */
-  readonly signIn: (request: {
+  readonly beginDeviceSignIn: (request: {
     readonly scopes: readonly string[]
-    readonly open: (url: string) => void | Promise<void>
-  }) => Promise<SignInResult>
+    readonly signal?: AbortSignal
+  }) => Promise<PendingDeviceSignIn>
+  /**
+   * Signs in for these scopes: with the Account Token if one that is held covers them (4.4), else by Direct Sign-In, for
+   * which `open` gets the address, or by Device Sign-In, for which `show` gets link and code.
+   */
+  readonly signIn: (request: SignInRequest) => Promise<SignInResult>
   /** Finishes a sign-in with the URL that the User's browser was sent back to, where the host takes it itself. */
   readonly completeSignIn: (callbackUrl: string) => Promise<SignInResult>
   /**
@@ -74,6 +84,12 @@ export interface Session {
   /** Ends the Session without signing out (4.9): it is not used again, and its tokens are forgotten. */
   readonly end: () => Promise<void>
 }
+
+/** What to sign in for, and how the User is asked where they must be. */
+export type SignInRequest = { readonly scopes: readonly string[] } & (
+  | { readonly open: (url: string) => void | Promise<void> }
+  | { readonly show: (pending: PendingDeviceSignIn) => void | Promise<void>; readonly signal?: AbortSignal }
+)
 
 /** How a Session stands. */
 export interface SessionState {
@@ -93,7 +109,7 @@ export function createSession(
   context: AgentContext,
   tokens: SessionTokens,
   address: string,
-  find: () => Promise<FoundCompany>,
+  find: () => Promise<FoundCompany & { readonly server: OAuthMetadata }>,
   complete: (callbackUrl: string) => Promise<SignInResult>,
 ): Session {
   const state = async (): Promise<SessionState> => {
@@ -106,6 +122,8 @@ export function createSession(
     }
   }
   const begin = async (scopes: readonly string[]) => beginSignIn(context, await find(), tokens, address, scopes)
+  const beginDevice = async (scopes: readonly string[], signal?: AbortSignal) =>
+    beginDeviceSignIn(context, await find(), tokens, scopes, signal)
 
   return {
     name: tokens.place.session,
@@ -123,21 +141,27 @@ export function createSession(
     mcpTransport: async ({ url } = {}) => mcpTransport(context, await find(), tokens, url),
     mcp: async ({ url } = {}) => connectMcp(context, await find(), tokens, url),
     beginSignIn: ({ scopes }) => begin(scopes),
-    signIn: async ({ scopes, open }) => {
+    beginDeviceSignIn: ({ scopes, signal }) => beginDevice(scopes, signal),
+    signIn: async (request) => {
+      const { scopes } = request
       const held = await tokens.records.account()
       if (held && scopes.length > 0 && coversScopes(held.scopes, scopes) && (await tokens.useAccountToken(anywhere))) {
         const granted = (await tokens.records.account())?.scopes ?? []
         if (coversScopes(granted, scopes))
           return { granted: [...granted], asked: [...scopes], missing: [], replaced: 'none' }
       }
+      if ('show' in request) {
+        const pending = await beginDevice(scopes, request.signal)
+        await request.show(pending)
+        return pending.done
+      }
       const pending = await begin(scopes)
-      await open(pending.url)
+      await request.open(pending.url)
       return pending.done
     },
     completeSignIn: complete,
     signOut: async () => {
-      const { server, name } = await find()
-      if (!server) throw new AgentError('not_a_company', `${name} has no accounts to sign out of.`)
+      const { server } = await find()
       return tokens.alone(async () => {
         const account = await tokens.records.account()
         if (account) {

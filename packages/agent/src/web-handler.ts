@@ -1,7 +1,7 @@
 import { AgentError } from './errors.ts'
 import type { Identity } from './identity/identity.ts'
 import { keySetMaxAge } from './identity/key-ring.ts'
-import type { SignInResult } from './sessions/sign-in.ts'
+import type { SignInResult } from './sessions/sign-in-end.ts'
 
 /** What a Personal Agent serves (4.1): its metadata document, its key set, and the callback of Direct Sign-In (4.5). */
 

@@ -50,11 +50,23 @@ export interface Switches {
   clockAhead: number
   /** What `Date` says instead; null leaves it out. */
   date: string | null | undefined
+  /** What polls for a device code get in turn; then the truth. `drop` breaks the connection off. */
+  polls: (PollAnswer | 'drop')[]
+  /** Changes what the device authorization endpoint answers. */
+  device: (answer: Record<string, unknown>) => unknown
   /** Whatever the API should answer at `/api/echo`, once. */
   answers: { status: number; headers: Record<string, string>; body: string }[]
 }
 
+export interface PollAnswer {
+  readonly status: number
+  readonly body: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
 export interface Recorded {
+  /** When it came, by the test's clock. */
+  readonly at: number
   readonly method: string
   readonly path: string
   readonly query: string
@@ -77,6 +89,13 @@ export interface FakeCompany {
     url: string,
     options?: { scopes?: string[]; account?: string; decline?: boolean; iss?: string | null },
   ) => string
+  /** What the User does with a user code on another device. */
+  readonly decideDevice: (
+    userCode: string,
+    decision: { scopes?: string[]; account?: string; decline?: boolean },
+  ) => void
+  /** The newest user code. */
+  readonly lastUserCode: () => string
   /** Thumbprints of the keys of all proofs. */
   readonly proofKeys: Set<string>
   /** Clears what was recorded, and gives it. */
@@ -123,6 +142,8 @@ export async function startFakeCompany(options: {
     hold: null,
     clockAhead: 0,
     date: undefined,
+    polls: [],
+    device: (answer) => answer,
     answers: [],
   }
   const requests: Recorded[] = []
@@ -133,6 +154,14 @@ export async function startFakeCompany(options: {
     string,
     { scopes: string[]; account: string; challenge: string; redirectUri: string; used: boolean }
   >()
+  interface Device {
+    readonly userCode: string
+    readonly scopes: string[]
+    readonly expiresAt: number
+    decision: 'pending' | 'declined' | { scopes: string[]; account: string }
+    used: boolean
+  }
+  const devices = new Map<string, Device>()
   const seen = new Set<string>()
   const proofKeys = new Set<string>()
   let nonce = 1
@@ -244,6 +273,19 @@ export async function startFakeCompany(options: {
       given = random('pat_')
       grants.set(given, { account: code.account, scopes: code.scopes, revoked: false })
       grantToken = given
+    } else if (grantType === 'urn:ietf:params:oauth:grant-type:device_code') {
+      const device = devices.get(form.get('device_code') ?? '')
+      if (!session) throw new PoppyError('invalid_request')
+      if (!device || device.used) throw new PoppyError('invalid_grant')
+      if (now() >= device.expiresAt) throw new PoppyError('expired_token')
+      if (device.decision === 'declined') throw new PoppyError('access_denied')
+      if (device.decision === 'pending') throw new PoppyError('authorization_pending')
+      const { account, scopes } = device.decision
+      if (session.account !== null && session.account !== account) throw new PoppyError('account_mismatch')
+      device.used = true
+      given = random('pat_')
+      grants.set(given, { account, scopes, revoked: false })
+      grantToken = given
     } else if (userId === undefined) {
       throw new PoppyError('unsupported_grant_type')
     }
@@ -302,7 +344,12 @@ export async function startFakeCompany(options: {
       switches.poppy({
         protocol_version: '0.1',
         organization: { name: 'Fake Company', domain },
-        auth: { issuer: origin, direct: { scopes: scopesOffered }, custom_scopes: { addresses: 'Your addresses' } },
+        auth: {
+          issuer: origin,
+          direct: { scopes: scopesOffered },
+          device: { scopes: scopesOffered },
+          custom_scopes: { addresses: 'Your addresses' },
+        },
         apis: [
           { type: 'carrier-pigeon', url: `${origin}/pigeons` },
           {
@@ -322,6 +369,7 @@ export async function startFakeCompany(options: {
         token_endpoint: tokenEndpoint,
         revocation_endpoint: `${origin}/revoke`,
         authorization_endpoint: `${origin}/authorize`,
+        device_authorization_endpoint: `${origin}/device-authorization`,
         poppy_domains: [domain],
         unknown_field: 1,
       }),
@@ -333,6 +381,7 @@ export async function startFakeCompany(options: {
     let body = ''
     for await (const part of incoming) body += String(part)
     const request: Recorded = {
+      at: options.now(),
       method: incoming.method ?? 'GET',
       path: url.pathname,
       query: url.search,
@@ -364,6 +413,20 @@ export async function startFakeCompany(options: {
         reply(302, '', { location: switches.redirect })
       } else if (document) {
         reply(200, document(), { ...switches.headers })
+      } else if (request.path === '/device-authorization') {
+        await client(request.form, [tokenEndpoint])
+        const deviceCode = random('device-')
+        const userCode = `WDJB-${String(devices.size).padStart(4, '0')}`
+        const scopes = (request.form.get('scope') ?? '').split(' ')
+        devices.set(deviceCode, { userCode, scopes, expiresAt: now() + 600_000, decision: 'pending', used: false })
+        const page = `${origin}/device`
+        const uris = { verification_uri: page, verification_uri_complete: `${page}?user_code=${userCode}` }
+        const answer = { device_code: deviceCode, user_code: userCode, ...uris, expires_in: 600, interval: 5 }
+        reply(200, switches.device(answer))
+      } else if (request.form.has('device_code') && switches.polls.length > 0) {
+        const [answer] = switches.polls.splice(0, 1)
+        if (answer === 'drop' || answer === undefined) response.destroy()
+        else reply(answer.status, answer.body, { ...answer.headers })
       } else if (request.path === '/token') {
         reply(200, await token(request))
       } else if (request.path === '/revoke') {
@@ -385,7 +448,7 @@ export async function startFakeCompany(options: {
       }
     } catch (error) {
       const known = error instanceof PoppyError ? error : new PoppyError('server_error', { description: String(error) })
-      const atToken = request.path === '/token' || request.path === '/revoke'
+      const atToken = ['/token', '/revoke', '/device-authorization'].includes(request.path)
       const status =
         known.code === 'invalid_client'
           ? 401
@@ -459,6 +522,12 @@ export async function startFakeCompany(options: {
     grants,
     proofKeys,
     approve,
+    decideDevice: (userCode, { scopes, account = 'account-1', decline }) => {
+      const device = [...devices.values()].find((one) => one.userCode === userCode)
+      if (!device) throw new Error('no such code')
+      device.decision = decline ? 'declined' : { scopes: scopes ?? device.scopes, account }
+    },
+    lastUserCode: () => [...devices.values()].at(-1)?.userCode ?? '',
     rotateNonce: () => void nonce++,
     take: () => requests.splice(0),
     paths: () => requests.map(({ method, path, status }) => `${method} ${path} ${status}`),

@@ -15,6 +15,8 @@ export interface Surroundings extends Terminal {
   readonly fetch?: Fetch
   /** Unix time in milliseconds. */
   readonly now: () => number
+  /** Left out: waits as long as it is told to. */
+  readonly wait?: (milliseconds: number, signal?: AbortSignal) => Promise<void>
   /** Ends `poppy serve`. */
   readonly stop?: AbortSignal
 }
@@ -59,6 +61,7 @@ export async function openAgent({ around, home }: CommandContext): Promise<OpenA
     store: fileStore(home.statePath),
     allowHttp: identity.local,
     ...(around.fetch ? { fetch: around.fetch } : {}),
+    ...(around.wait ? { wait: around.wait } : {}),
     now: around.now,
     maxWaitSeconds: 30,
   })

@@ -299,4 +299,50 @@ describe('poppy', () => {
     })
     expect((await poppy('call', fake.origin, 'echo')).err).toContain(`--scope '$(id)' --scope 'it'\\''s' --scope a:b`)
   })
+
+  it('signs in with a code on another device: link and code, plain words, and no escape codes [4.6.shows-user-code-agent]', async () => {
+    const fake = await openCompany()
+    let decision = {}
+    const { poppy, init } = await sitDown({
+      isTerminal: true,
+      wait: async () => fake.decideDevice(fake.lastUserCode(), decision),
+    })
+    await init()
+    const done = await poppy('sign-in', fake.origin, '--device', '--scope', 'poppy:read')
+    expect([done.code, done.err]).toEqual([0, expect.stringContaining('The code ends after 10 minutes.')])
+    for (const part of [
+      'enter the code:',
+      'WDJB-0000',
+      `  ${fake.origin}/device?user_code=WDJB-0000`,
+      'with poppy:read.',
+    ])
+      expect(done.out).toContain(part)
+    decision = { decline: true }
+    const declined = await poppy('sign-in', fake.origin, '--device', '--again', '--json')
+    expect(declined.code).toBe(1)
+    const [shown, end] = declined.out
+      .trim()
+      .split('\n')
+      .map((line): unknown => JSON.parse(line))
+    expect(shown).toEqual({
+      userCode: 'WDJB-0001',
+      verificationUri: `${fake.origin}/device`,
+      verificationUriComplete: `${fake.origin}/device?user_code=WDJB-0001`,
+      expiresAt: expect.stringMatching(/^\d{4}-.*Z$/),
+    })
+    expect(end).toMatchObject({ error: 'sign_in_declined' })
+    const plain = await sitDown({
+      isTerminal: true,
+      env: { POPPY_HOME: await emptyFolder(), NO_COLOR: '1' },
+      wait: async () => fake.decideDevice(fake.lastUserCode(), { decline: true }),
+    })
+    await plain.init()
+    const without = await plain.poppy('sign-in', fake.origin, '--device')
+    expect([without.code, without.out + without.err]).toEqual([1, expect.not.stringContaining('\u001b')])
+    expect(without.err).toContain('The sign-in was declined. Nothing was granted.')
+    fake.switches.poppy = (document) => ({ ...document, auth: { issuer: fake.origin } })
+    const other = await sitDown()
+    await other.init()
+    expect((await other.poppy('sign-in', fake.origin, '--device')).err).toContain('no sign-in with a code')
+  })
 })

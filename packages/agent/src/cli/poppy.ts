@@ -72,8 +72,9 @@ export async function runPoppy(args: readonly string[], around: Surroundings): P
   add('discover <domain>', 'show what a Company offers').action((domain: string, options: CommonOptions) =>
     run('discover', options, domain, (context) => discover(context, domain)),
   )
-  add('sign-in <domain>', 'sign in at a Company, in your own browser')
+  add('sign-in <domain>', 'sign in at a Company, in your own browser or with a code on another device')
     .option('--scope <scope>', 'what to ask for; may be repeated (default: all that is offered)', collect)
+    .option('--device', 'with a link and a short code, on whatever device you like')
     .option('--again', 'even where the access is there already')
     .action((domain: string, options: CommonOptions & SignInOptions) =>
       run('sign-in', options, domain, (context) => signIn(context, domain, options)),

@@ -13,7 +13,10 @@ describe('discovery', () => {
       name: 'Fake Company',
       domain: 'localhost',
       issuer: fake.origin,
-      signIn: { direct: ['poppy:read', 'poppy:write', 'addresses'], device: undefined },
+      signIn: {
+        direct: ['poppy:read', 'poppy:write', 'addresses'],
+        device: ['poppy:read', 'poppy:write', 'addresses'],
+      },
       customScopes: { addresses: 'Your addresses' },
       extensions: ['example.com/gift-wrap'],
     })

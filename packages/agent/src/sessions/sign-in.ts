@@ -1,13 +1,12 @@
-import { base64url, coversScopes, formatScope, isScope } from '@poppyseed/protocol'
+import { base64url, formatScope } from '@poppyseed/protocol'
 import { z } from 'zod'
-import { declinedBy, union } from '../apis/step-up.ts'
 import type { AgentContext } from '../context.ts'
 import type { FoundCompany } from '../discovery/discover.ts'
 import { AgentError, type AgentErrorCode, agentErrors } from '../errors.ts'
 import { cleanText } from '../net/text.ts'
 import { type StoredValue, storeKey } from '../store/store.ts'
-import { recordsOf, type SessionPlace } from './records.ts'
-import { revokeToken } from './token-endpoint.ts'
+import type { SessionPlace } from './records.ts'
+import { endOf, rememberDeclined, resultSchema, type SignInResult, scopesToAsk } from './sign-in-end.ts'
 import type { SessionTokens, TokenSource } from './tokens.ts'
 
 /**
@@ -26,15 +25,6 @@ const pendingSchema = z.object({
   redirectUri: z.string(),
   expiresAt: z.number(),
 })
-const resultSchema = z.object({
-  /** Scopes that were granted: maybe fewer than asked. */
-  granted: z.array(z.string()),
-  asked: z.array(z.string()),
-  /** Asked and not granted. */
-  missing: z.array(z.string()),
-  /** What became of the Account Token that this one replaced (4.4). */
-  replaced: z.enum(['none', 'revoked', 'not_revoked']),
-})
 const finishedSchema = z.union([
   z.object({ status: z.literal('exchanging'), expiresAt: z.number() }),
   z.object({ status: z.literal('done'), result: resultSchema, expiresAt: z.number() }),
@@ -46,9 +36,6 @@ const finishedSchema = z.union([
 ])
 
 type PendingRecord = z.infer<typeof pendingSchema>
-
-/** How a sign-in ended. */
-export type SignInResult = Readonly<z.infer<typeof resultSchema>>
 
 /** A sign-in under way. */
 export interface PendingSignIn {
@@ -86,19 +73,7 @@ export async function beginSignIn(
   if (!offered || !endpoint) {
     throw new AgentError('sign_in_unavailable', `${found.name} offers no sign-in that this Personal Agent can use.`)
   }
-  const refused = scopes.filter((scope) => !isScope(scope) || !offered.includes(scope))
-  if (refused.length > 0) {
-    throw new AgentError(
-      'sign_in_unavailable',
-      `${found.name} does not offer ${cleanText(refused.join(', '), 200)} at sign-in; it offers ${cleanText(offered.join(', '), 400) || 'nothing'}.`,
-    )
-  }
-  const held = (await tokens.records.account())?.scopes ?? []
-  const asked = union(
-    held.filter((scope) => offered.includes(scope)),
-    scopes,
-  )
-  if (asked.length === 0) throw new AgentError('invalid_input', 'A sign-in needs at least one scope.')
+  const asked = await scopesToAsk(found, offered, tokens, scopes)
   // The Session that will be signed in exists before the User is sent away (4.5).
   await tokens.get({ kind: 'dpop', resource: undefined })
 
@@ -214,13 +189,13 @@ export async function completeSignIn(
   const expiresAt = context.now() + remembered
   try {
     const result = await exchange(context, parameters, pending, find)
-    await remember(context, pending, result.granted)
+    await rememberDeclined(context, pending.place, pending.scopes, result.granted)
     await finish({ status: 'done', result: { ...result }, expiresAt })
     return result
   } catch (error) {
     const failed =
       error instanceof AgentError ? error : new AgentError('sign_in_failed', 'The sign-in could not be finished.')
-    if (failed.code === 'sign_in_declined') await remember(context, pending, 'nothing')
+    if (failed.code === 'sign_in_declined') await rememberDeclined(context, pending.place, pending.scopes, 'nothing')
     await finish({
       status: 'failed',
       error: {
@@ -232,21 +207,6 @@ export async function completeSignIn(
     })
     throw error
   }
-}
-
-/** How many refused asks are kept for a Session. */
-const maxDeclined = 50
-
-/** 4.4: what the User did not give isn't asked for again in this Session, until somebody signs in on purpose. */
-async function remember(
-  context: AgentContext,
-  { place, scopes }: PendingRecord,
-  granted: readonly string[] | 'nothing',
-): Promise<void> {
-  const records = recordsOf(context, place)
-  const asks = declinedBy(scopes, granted, (await records.account())?.scopes ?? []).map((ask) => [...ask])
-  if (asks.length === 0) return
-  await records.saveSession((before) => ({ ...before, declined: [...before.declined, ...asks].slice(-maxDeclined) }))
 }
 
 /** Takes a pending sign-in, once: a second callback with its state finds it taken. */
@@ -295,32 +255,12 @@ async function exchange(
   if (code === undefined) throw new AgentError('sign_in_failed', 'The answer to the sign-in has no code in it.')
 
   const { tokens, source } = await find(pending.place, pending.address)
-  const { scopes, replaced } = await tokens.exchangeCode(source, {
+  const end = await tokens.exchangeCode(source, {
     code,
     redirectUri: pending.redirectUri,
     verifier: pending.verifier,
   })
-  return {
-    granted: [...scopes],
-    asked: pending.scopes,
-    missing: pending.scopes.filter((scope) => !coversScopes(scopes, [scope])),
-    replaced: replaced === undefined ? 'none' : await revokeReplaced(context, source, replaced),
-  }
-}
-
-/** 4.4: the old Account Token should be revoked. The sign-in stands whether or not that works; the result says which. */
-async function revokeReplaced(
-  context: AgentContext,
-  source: TokenSource,
-  token: string,
-): Promise<'revoked' | 'not_revoked'> {
-  try {
-    await revokeToken(context, source.server, token)
-    return 'revoked'
-  } catch (error) {
-    if (error instanceof AgentError) return 'not_revoked'
-    throw error
-  }
+  return endOf(context, source, pending.scopes, end)
 }
 
 function single(parameters: URLSearchParams, name: string): string | undefined {

@@ -10,6 +10,7 @@ import {
   type TokenResponse,
   tokenResponseSchema,
 } from '@poppyseed/protocol'
+import { z } from 'zod'
 import type { AgentContext } from '../context.ts'
 import { AgentError } from '../errors.ts'
 import type { ProofKeys } from '../identity/keys.ts'
@@ -26,6 +27,8 @@ export interface OAuthFailure {
   readonly status: number
   /** Cleaned and cut, with whatever was sent taken out of it. */
   readonly description: string | undefined
+  /** Seconds between two polls from now on, where `slow_down` says so (4.6). */
+  readonly interval?: number | undefined
 }
 
 /** What the token endpoint said: tokens, or one of its errors (4.2). */
@@ -38,6 +41,10 @@ export interface TokenRequest {
   readonly parameters: () => Promise<Readonly<Record<string, string>>>
   /** With them a DPoP token is asked for; without them a Bearer token for one MCP server (4.3). */
   readonly proofKeys: ProofKeys | undefined
+  /** False where a 429 is reported at once: whoever asks waits by itself. */
+  readonly mayWait?: boolean
+  /** The host's own abort; left out where an answer that is lost would leave somebody's access lying about. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /**
@@ -64,38 +71,59 @@ export async function requestToken(
 }
 
 /**
- * Who may be named in an assertion that goes to the revocation endpoint. Companies differ: most take the token endpoint,
- * some the revocation endpoint. But an assertion that names an endpoint must not go elsewhere: a Company that published
+ * Who may be named in an assertion that goes to an endpoint beside the token endpoint. Companies differ: most take the
+ * token endpoint, some the one that is called. But an assertion that names an endpoint must not go elsewhere: a Company that published
  * another one's token endpoint as its own would get what authenticates this agent there.
  */
-function revocationAudiences({ issuer, token_endpoint, revocation_endpoint }: OAuthMetadata): ReadonlySet<string> {
-  const isOneServer = new URL(token_endpoint).origin === new URL(revocation_endpoint).origin
+function audiencesAt({ issuer, token_endpoint }: OAuthMetadata, endpoint: string): ReadonlySet<string> {
+  const isOneServer = new URL(token_endpoint).origin === new URL(endpoint).origin
   // The issuer is surely its own: its metadata came from there (3.2).
-  return new Set(isOneServer ? [token_endpoint, revocation_endpoint] : [revocation_endpoint, issuer])
+  return new Set(isOneServer ? [token_endpoint, endpoint] : [endpoint, issuer])
+}
+
+/** What an endpoint of the OAuth server beside the token endpoint answered. */
+export type EndpointAnswer =
+  | { readonly value: unknown; readonly failure?: undefined }
+  | { readonly failure: OAuthFailure; readonly value?: undefined }
+
+/**
+ * Asks the device authorization endpoint (4.6) or the revocation endpoint (4.9), with a client assertion and no proof.
+ * The other `aud` is tried once.
+ * @returns what its JSON says, unchecked, or the OAuth error
+ * @throws AgentError
+ */
+export async function askEndpoint(
+  context: AgentContext,
+  server: OAuthMetadata,
+  endpoint: string,
+  parameters: () => Promise<Readonly<Record<string, string>>>,
+  signal?: AbortSignal,
+): Promise<EndpointAnswer> {
+  let failure: OAuthFailure | undefined
+  for (const audience of audiencesAt(server, endpoint)) {
+    const answer = await post(context, server, endpoint, audience, { parameters, proofKeys: undefined, signal })
+    if (!answer.failure) return { value: parseJson(answer.text) }
+    failure = answer.failure
+    if (failure.error !== 'invalid_client') break
+  }
+  if (!failure) throw new AgentError('bad_answer', 'The Company could not be asked.')
+  return { failure }
 }
 
 /**
- * Revokes an Account Token (4.9). The other `aud` is tried once.
+ * Revokes an Account Token (4.9).
  * @throws AgentError
  */
 export async function revokeToken(context: AgentContext, server: OAuthMetadata, token: string): Promise<void> {
-  const parameters = async () => ({ token, token_type_hint: 'refresh_token' })
-  let failure: OAuthFailure | undefined
-  for (const audience of revocationAudiences(server)) {
-    const request = { parameters, proofKeys: undefined }
-    const answer = await post(context, server, server.revocation_endpoint, audience, request)
-    failure = answer.failure
-    if (!failure) return
-    if (failure.error !== 'invalid_client') break
-  }
-  throw new AgentError(
-    'revocation_failed',
-    `The Company did not confirm the sign-out (${failure?.error ?? 'no reason'}).`,
-    {
-      companyCode: failure?.error,
-      status: failure?.status,
-    },
-  )
+  const { failure } = await askEndpoint(context, server, server.revocation_endpoint, async () => ({
+    token,
+    token_type_hint: 'refresh_token',
+  }))
+  if (!failure) return
+  throw new AgentError('revocation_failed', `The Company did not confirm the sign-out (${failure.error}).`, {
+    companyCode: failure.error,
+    status: failure.status,
+  })
 }
 
 async function post(
@@ -109,9 +137,10 @@ async function post(
   let mayRetry = request.proofKeys !== undefined
   let mayLearn = true
   const now = () => context.clocks.at(server.issuer, url) / 1000
+  const { signal, mayWait = true } = request
   for (;;) {
     let sent: Readonly<Record<string, string>> = {}
-    const response = await context.patience({ method: 'POST', url }, async () => {
+    const response = await context.patience({ method: 'POST', url, signal, mayWait }, async () => {
       const form = await withClientAssertion(context, audience, now(), await request.parameters())
       sent = form
       const headers: Record<string, string> = {
@@ -123,7 +152,7 @@ async function post(
         context.fetch,
         url,
         { method: 'POST', headers, body: new URLSearchParams(form).toString() },
-        { seconds: context.seconds.token },
+        { seconds: context.seconds.token, signal },
       )
       context.nonces.remember(url, answer)
       return answer
@@ -196,6 +225,8 @@ function tokenProof(context: AgentContext, url: string, now: number, keys: Proof
   })
 }
 
+const intervalSchema = z.object({ interval: z.number().positive() })
+
 function readFailure(response: Response, text: string, sent: readonly string[]): OAuthFailure {
   const body = errorResponseSchema.safeParse(parseJson(text))
   const challenge = findChallenge(parseChallenges(response.headers.get('www-authenticate') ?? ''), 'DPoP')
@@ -212,6 +243,7 @@ function readFailure(response: Response, text: string, sent: readonly string[]):
     error: cleanText(withoutSecrets(error, sent), 80),
     status: response.status,
     description: description === undefined ? undefined : cleanText(withoutSecrets(description, sent)),
+    interval: intervalSchema.safeParse(parseJson(text)).data?.interval,
   }
 }
 

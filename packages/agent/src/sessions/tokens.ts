@@ -10,6 +10,7 @@ import {
 } from '@poppyseed/protocol'
 import type { AgentContext } from '../context.ts'
 import { AgentError } from '../errors.ts'
+import type { ProofKeys } from '../identity/keys.ts'
 import { withoutSecretsInside } from '../net/text.ts'
 import { Secret } from '../secret.ts'
 import {
@@ -22,7 +23,7 @@ import {
   type TokenRecord,
   type UserAtCompany,
 } from './records.ts'
-import { refusal, requestToken, type TokenAnswer } from './token-endpoint.ts'
+import { type OAuthFailure, refusal, requestToken, type TokenAnswer } from './token-endpoint.ts'
 
 /** Session Tokens: kept, renewed, and asked for in the way that the Session's state wants (4.2, 4.3, 4.8). */
 
@@ -38,6 +39,20 @@ export interface HeldToken {
   readonly scopes: readonly string[]
   readonly signedIn: boolean
 }
+
+/** A Session that was signed in (4.4). */
+export interface SignedIn {
+  readonly scopes: readonly string[]
+  /** The Account Token that was held before, where it is another: a secret. */
+  readonly replaced: string | undefined
+  readonly failure?: undefined
+}
+
+/** Asks for what signs a Session in. */
+export type SignInAttempt = (session: {
+  readonly sessionId: string
+  readonly proofKeys: ProofKeys
+}) => Promise<TokenAnswer>
 
 /** Where tokens are asked for, as discovery says now. */
 export interface TokenSource {
@@ -61,7 +76,14 @@ export interface SessionTokens {
   readonly exchangeCode: (
     source: TokenSource,
     code: { readonly code: string; readonly redirectUri: string; readonly verifier: string },
-  ) => Promise<{ readonly scopes: readonly string[]; readonly replaced: string | undefined }>
+  ) => Promise<SignedIn>
+  /**
+   * Asks once for what signs the Session in (4.6, 4.7) and keeps what comes. A Session that has ended, or that is another
+   * account's (4.4), is put aside: the next attempt gets a new one.
+   * @param ask sends the request for the Session that it is given; called while no other token request of the User runs
+   * @returns what was granted, or what the Company said instead
+   */
+  readonly signIn: (source: TokenSource, ask: SignInAttempt) => Promise<SignedIn | { readonly failure: OAuthFailure }>
   readonly user: () => Promise<UserAtCompany>
   /** The Session's own tokens, for taking them out of what a Company says. */
   readonly secrets: () => Promise<readonly string[]>
@@ -241,9 +263,7 @@ export function createSessionTokens(
       }),
     exchangeCode: (source, { code, redirectUri, verifier }) =>
       alone(async () => {
-        const { proofKeys } = await user()
-        const before = await records.account()
-        const exchangeOnce = (sessionId: string): Promise<TokenAnswer> =>
+        const exchangeOnce: SignInAttempt = ({ sessionId, proofKeys }) =>
           requestToken(context, source.server, {
             proofKeys,
             parameters: async () => ({
@@ -254,54 +274,66 @@ export function createSessionTokens(
               session_id: sessionId,
             }),
           })
-        const exchange = async (sessionId: string): Promise<TokenAnswer> => {
+        const exchange: SignInAttempt = async (session) => {
           try {
-            return await exchangeOnce(sessionId)
+            return await exchangeOnce(session)
           } catch (error) {
             if (!(error instanceof AgentError) || error.code !== 'unreachable') throw error
             // The request may have been lost, or the answer. Asked once more the Company gives what the code is for, or
             // takes back what it gave with it (RFC 6749, 4.1.2), so that nobody's access is left lying about.
-            return exchangeOnce(sessionId)
+            return exchangeOnce(session)
           }
         }
-        let answer = await exchange(await sessionIdOf(await records.session()))
-        if (answer.failure?.error === 'invalid_session' || answer.failure?.error === 'account_mismatch') {
-          // 4.4: the Session has ended, or it was signed in to another account: a new one takes the sign-in
-          await records.saveSession(() => emptySession)
-          answer = await exchange(await sessionIdOf(await records.session()))
-        }
-        if (answer.failure) {
+        let end = await attempt(source, exchange)
+        // 4.4: the Session has ended, or it was signed in to another account: a new one takes the sign-in
+        if (isOfSession(end.failure)) end = await attempt(source, exchange)
+        if (end.failure) {
           throw new AgentError(
             'sign_in_failed',
-            `${source.name} did not complete the sign-in (${answer.failure.error}).`,
+            `${source.name} did not complete the sign-in (${end.failure.error}).`,
             {
-              companyCode: answer.failure.error,
-              status: answer.failure.status,
+              companyCode: end.failure.error,
+              status: end.failure.status,
             },
           )
         }
-        const { response } = answer
-        const wanted: TokenWanted = { kind: 'dpop', resource: undefined }
-        checkTokenType(response, wanted, source.name)
-        if (response.refresh_token === undefined || !response.signed_in) {
-          throw new AgentError('bad_answer', `${source.name} completed the sign-in without signing the Session in.`)
-        }
-        const scopes = scopesOf(response)
-        await records.saveAccount({
-          token: response.refresh_token,
-          scopes: [...scopes],
-          expiresAt: accountExpiry(response) ?? null,
-        })
-        // Tokens from before the sign-in stay signed out (4.4), so none of them is kept.
-        await records.saveSession(({ declined }) => ({
-          sessionId: response.session_id,
-          signedIn: true,
-          tokens: [],
-          declined: declined.filter((ask) => !coversScopes(scopes, ask)),
-        }))
-        await keep(response, wanted, source, undefined)
-        return { scopes, replaced: before?.token === response.refresh_token ? undefined : before?.token }
+        return end
       }),
+    signIn: (source, ask) => alone(() => attempt(source, ask)),
+  }
+
+  /** One attempt to sign in. Called while this place is held alone. */
+  async function attempt(
+    source: TokenSource,
+    ask: SignInAttempt,
+  ): Promise<SignedIn | { readonly failure: OAuthFailure }> {
+    const { proofKeys } = await user()
+    const before = await records.account()
+    const { response, failure } = await ask({ sessionId: await sessionIdOf(await records.session()), proofKeys })
+    if (failure) {
+      if (isOfSession(failure)) await records.saveSession(() => emptySession)
+      return { failure }
+    }
+    const wanted: TokenWanted = { kind: 'dpop', resource: undefined }
+    checkTokenType(response, wanted, source.name)
+    if (response.refresh_token === undefined || !response.signed_in) {
+      throw new AgentError('bad_answer', `${source.name} completed the sign-in without signing the Session in.`)
+    }
+    const scopes = scopesOf(response)
+    await records.saveAccount({
+      token: response.refresh_token,
+      scopes: [...scopes],
+      expiresAt: accountExpiry(response) ?? null,
+    })
+    // Tokens from before the sign-in stay signed out (4.4), so none of them is kept.
+    await records.saveSession(({ declined }) => ({
+      sessionId: response.session_id,
+      signedIn: true,
+      tokens: [],
+      declined: declined.filter((one) => !coversScopes(scopes, one)),
+    }))
+    await keep(response, wanted, source, undefined)
+    return { scopes, replaced: before?.token === response.refresh_token ? undefined : before?.token }
   }
 
   /** A code is exchanged for a Session that exists (4.5). Called while this place is held alone. */
@@ -314,6 +346,10 @@ export function createSessionTokens(
     await keep(answer.response, wanted, source, undefined)
     return answer.response.session_id
   }
+}
+
+function isOfSession(failure: OAuthFailure | undefined): boolean {
+  return failure?.error === 'invalid_session' || failure?.error === 'account_mismatch'
 }
 
 /** What was granted. Scopes are shown to people and models, so a token can't pass for one. */

@@ -1,42 +1,31 @@
+import type { Company } from '../../company.ts'
 import { AgentError } from '../../errors.ts'
-import type { SignInResult } from '../../sessions/sign-in.ts'
+import type { Session } from '../../session.ts'
+import type { PendingDeviceSignIn } from '../../sessions/device-sign-in.ts'
+import type { SignInResult } from '../../sessions/sign-in-end.ts'
 import { type CommandContext, withAgent } from '../command.ts'
 import { clean, shellWord } from '../terminal.ts'
 
-/** `poppy sign-in` and `poppy sign-out` (4.5, 4.9). */
+/** `poppy sign-in` and `poppy sign-out` (4.5, 4.6, 4.9). */
 
 /** The options of `poppy sign-in`. */
 export interface SignInOptions {
   readonly scope?: readonly string[]
   readonly again?: boolean
+  readonly device?: boolean
 }
 
-/** `poppy sign-in`: Direct Sign-In in the User’s own browser (4.5). */
+/** `poppy sign-in`: Direct Sign-In in the User’s own browser (4.5), or Device Sign-In with a code (4.6). */
 export async function signIn(context: CommandContext, domain: string, options: SignInOptions): Promise<void> {
   const { output } = context
   await withAgent(context, async ({ user }) => {
     const company = await user.company(domain)
     const session = company.session()
-    const scopes = options.scope ?? company.signIn.direct ?? []
-    if (scopes.length === 0) {
-      throw new AgentError('sign_in_unavailable', `${company.name} offers no sign-in that poppy can use.`)
-    }
-    const open = (url: string) => {
-      output.value({ open: url })
-      output.line('Open this address in your browser to sign in:')
-      output.line()
-      output.line(`  ${clean(url, 8000)}`)
-      output.line()
-      output.note(output.dim('Waiting for you to finish there. It ends by itself after 15 minutes.'))
-    }
-    let result: SignInResult
-    if (options.again) {
-      const pending = await session.beginSignIn({ scopes })
-      open(pending.url)
-      result = await pending.done
-    } else {
-      result = await session.signIn({ scopes, open })
-    }
+    const scopes = options.scope ?? (options.device ? company.signIn.device : company.signIn.direct) ?? []
+    if (scopes.length === 0) throw unavailable(company, options)
+    const result = options.device
+      ? await onAnotherDevice(context, session, scopes, options)
+      : await inTheirBrowser(context, session, scopes, options)
     output.value({ company: company.name, ...result })
     output.line(`Signed in at ${output.bold(company.name)} with ${clean(result.granted.join(', ')) || 'no scopes'}.`)
     if (result.missing.length > 0) output.line(`Not given: ${clean(result.missing.join(', '))}.`)
@@ -45,6 +34,68 @@ export async function signIn(context: CommandContext, domain: string, options: S
     }
     output.line(`Next: poppy tools ${shellWord(domain)}`)
   })
+}
+
+function unavailable({ name, signIn }: Company, { device }: SignInOptions): AgentError {
+  if (device) {
+    return new AgentError('sign_in_unavailable', `${name} offers no sign-in with a code on another device.`)
+  }
+  return new AgentError(
+    'sign_in_unavailable',
+    signIn.device
+      ? `${name} offers no sign-in in your browser, but one with a code: add --device.`
+      : `${name} offers no sign-in that poppy can use.`,
+  )
+}
+
+async function inTheirBrowser(
+  { output }: CommandContext,
+  session: Session,
+  scopes: readonly string[],
+  { again }: SignInOptions,
+): Promise<SignInResult> {
+  const open = (url: string) => {
+    output.value({ open: url })
+    output.line('Open this address in your browser to sign in:')
+    output.line()
+    output.line(`  ${clean(url, 8000)}`)
+    output.line()
+    output.note(output.dim('Waiting for you to finish there. It ends by itself after 15 minutes.'))
+  }
+  if (!again) return session.signIn({ scopes, open })
+  const pending = await session.beginSignIn({ scopes })
+  open(pending.url)
+  return pending.done
+}
+
+async function onAnotherDevice(
+  { output, around }: CommandContext,
+  session: Session,
+  scopes: readonly string[],
+  { again }: SignInOptions,
+): Promise<SignInResult> {
+  const show = (pending: PendingDeviceSignIn) => {
+    const { userCode, verificationUri, verificationUriComplete, expiresAt } = pending
+    output.value({ userCode, verificationUri, verificationUriComplete, expiresAt: new Date(expiresAt).toISOString() })
+    output.line('On any device, open this page and enter the code:')
+    output.line()
+    output.line(`  ${clean(verificationUri, 2048)}`)
+    output.line(`  ${output.bold(clean(userCode, 64))}`)
+    output.line()
+    if (verificationUriComplete !== undefined) {
+      output.line('Or open this link, which has the code in it:')
+      output.line()
+      output.line(`  ${clean(verificationUriComplete, 2048)}`)
+      output.line()
+    }
+    const minutes = Math.max(1, Math.floor((expiresAt - around.now()) / 60_000))
+    const span = minutes === 1 ? 'a minute' : `${minutes} minutes`
+    output.note(output.dim(`Waiting for you to approve it there. The code ends after ${span}.`))
+  }
+  if (!again) return session.signIn({ scopes, show })
+  const pending = await session.beginDeviceSignIn({ scopes })
+  show(pending)
+  return pending.done
 }
 
 /** `poppy sign-out`: revokes the Account Token (4.9). */
