@@ -1,5 +1,5 @@
 import type { PersonalAgentOptions } from '@poppyseed/agent'
-import { type CompanyConfig, tool } from 'poppyseed'
+import { type CompanyConfig, ConfigurationError, tool } from 'poppyseed'
 import { describe, expect, it } from 'vitest'
 import { tlsProxy } from './setup/names.ts'
 import { openSite } from './setup/site.ts'
@@ -29,11 +29,20 @@ function list(world: World, extensions: unknown) {
   documents[clientId] = { ...(documents[clientId] as object), extensions }
 }
 
-describe('an extension of the company’s own', () => {
-  it('is listed with its version, under a name that begins with a domain of the company’s [3.1.extensions-version, 3.3.version, 3.3.extension-name]', async () => {
-    const world = await makeWorld(withLoyalty())
+describe('an extension beside the protocol’s', () => {
+  it('is listed with its version, under a name that begins with the domain of whoever defined it [3.1.extensions-version, 3.3.version, 3.3.extension-name]', async () => {
+    const theirs = { 'carriers.example/gift-wrap': { version: 3, papers: ['red'] } }
+    const config = withLoyalty()
+    const world = await makeWorld({ ...config, extensions: { ...config.extensions, ...theirs } })
     const document = (await (await world.send(new Request(`${world.origin}/.well-known/poppy.json`))).json()) as object
-    expect(document).toMatchObject({ extensions: { [loyalty]: { version: '1', tiers: ['silver', 'gold'] } } })
+    expect(document).toMatchObject({
+      extensions: {
+        [loyalty]: { version: '1', tiers: ['silver', 'gold'] },
+        'carriers.example/gift-wrap': { version: '3', papers: ['red'] },
+      },
+    })
+    for (const name of ['gift-wrap', '/gift-wrap', 'https://carriers.example/gift-wrap'])
+      await expect(makeWorld({ extensions: { [name]: { version: 1 } } })).rejects.toThrow(ConfigurationError)
     const openapi = await (await world.send(new Request(`${world.origin}/poppy/openapi.json`))).text()
     expect(openapi).toContain(`Needs the extension ${loyalty}. Needs a Session Token`)
   })

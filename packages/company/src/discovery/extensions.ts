@@ -3,9 +3,8 @@ import type { AgentDirectory } from '../agents/directory.ts'
 import { isPlain } from '../config-shapes.ts'
 import { wrong } from '../configuration-error.ts'
 import type { Principal } from '../sessions/principal.ts'
-import { domainAbove } from './domains.ts'
 
-/** Section 3.3: extensions of the company's own, as both sides list them, and what only agents with them may ask for. */
+/** Section 3.3: extensions beside the protocol's, as both sides list them, and what only agents with them may ask for. */
 
 /** What is published of an extension. */
 export interface ExtensionEntry {
@@ -18,8 +17,8 @@ export interface ExtensionEntry {
 /** The setting for {@link ExtensionEntry}s. */
 export interface ExtensionsConfig {
   /**
-   * Extensions of your own (3.3), by names that begin with a domain of yours:
-   * `{ 'miramar.example/loyalty': { version: 1 } }`.
+   * Extensions that you support (3.3), by their names: `{ 'miramar.example/loyalty': { version: 1 } }`. The name begins with
+   * a domain of whoever defined it: yours, or somebody else's whose extension you take up.
    */
   readonly extensions?: Readonly<Record<string, ExtensionEntry>>
 }
@@ -35,17 +34,13 @@ export function checkExtensions({ extensions }: ExtensionsConfig, domains: reado
   const checked: Record<string, { readonly version: string }> = {}
   for (const [name, entry] of Object.entries(extensions)) {
     const setting = `\`extensions\`: '${name}'`
-    const domain = extensionDomain(name)
-    if (domain === null && /^[a-z0-9-]+$/.test(name))
+    const isNamed = extensionDomain(name) !== null
+    if (!isNamed && /^[a-z0-9-]+$/.test(name))
       throw wrong(
         `${setting} is a plain name, which is for the protocol's own extensions; the library lists those by itself. A name of yours begins with your domain, such as ${example}.`,
       )
-    if (domain === null)
+    if (!isNamed)
       throw wrong(`${setting} is no name of an extension. Write your domain, a slash and a word, such as ${example}.`)
-    if (domainAbove(domain, domains) === undefined)
-      throw wrong(
-        `${setting} begins with ${domain}, which is no domain of \`organization\` (${domains.join(', ')}). Write a name such as ${example}.`,
-      )
     const version = isPlain(entry) ? extensionVersion(entry.version) : null
     if (version === null) throw wrong(`${setting} needs its major version, a whole number from 1 up: { version: 1 }.`)
     if (!isJson(entry)) throw wrong(`${setting} has a field that is not JSON, and so can't be published.`)
