@@ -265,6 +265,22 @@ describe('the MCP endpoint', () => {
     expect(answers[1]?.result).toMatchObject({ content: [{ text: '[{"id":"b1","of":"maya"}]' }] })
   })
 
+  it('names what the token has beside what a call needs, so that nobody who asks for just that loses a right [6.insufficient-scope, K39]', async () => {
+    const write = tool({ name: 'write', description: 'Writes.', scope: 'poppy:write', run: () => null })
+    const { endpoint } = company(write)
+    const alone = await answered(endpoint.fetch(post(callMessage('write')), maya))
+    expect(parseChallenges(alone.headers.get('www-authenticate') ?? '')).toMatchObject([
+      { parameters: { error: 'insufficient_scope', scope: 'poppy:read poppy:write' } },
+    ])
+    const batch = await messages(await endpoint.fetch(post([callMessage('write', 1), callMessage('write', 2)]), maya))
+    for (const { result } of batch)
+      expect(result).toMatchObject({
+        isError: true,
+        structuredContent: { error: 'insufficient_scope', scope: 'poppy:read poppy:write' },
+      })
+    expect(batch).toHaveLength(2)
+  })
+
   it('ends the answer to a batch, whatever the batch says of itself', async () => {
     const { endpoint } = company()
     const cancelled = (requestId: number) => ({
