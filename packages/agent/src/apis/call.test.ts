@@ -75,7 +75,7 @@ describe('calling an API', () => {
   })
 
   it('asks for a token of its own for a service with a resource, beside the one for the others [4.3.resource-agent]', async () => {
-    const { fake, session } = await startVisit()
+    const { fake, session, signIn } = await startVisit()
     fake.switches.resource = 'https://orders.example/'
     const here = await session()
     await here.start()
@@ -85,6 +85,14 @@ describe('calling an API', () => {
       'https://orders.example/',
     ])
     expect(fake.sessions.size).toBe(1)
+    // Signed in, the Account Token gives it.
+    await signIn(here, ['poppy:read'])
+    fake.take()
+    expect((await here.call('get_order', { id: '1' })).status).toBe(200)
+    const asked = fake.requests.filter(({ path }) => path === '/token').map(({ form }) => form)
+    expect(asked.map((form) => [form.get('grant_type'), form.get('resource')])).toEqual([
+      ['refresh_token', 'https://orders.example/'],
+    ])
   })
 
   it('reads the challenge as the grammar says, and the one of our scheme alone [K41, 6.challenge-agent]', async () => {
