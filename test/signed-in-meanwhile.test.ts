@@ -87,6 +87,21 @@ describe.each(stores)('credentials that are being checked on $name', ({ missing,
     expect(await statusOf(await ask(world, await world.start()))).toBe('complete')
   })
 
+  test('buy nothing once the agent is blocked [4.1.blocklist]', async () => {
+    const check = heldCheck()
+    const blocked = new Set<string>()
+    const config = { ...check.config, agents: { block: (clientId: string) => blocked.has(clientId) } }
+    const world = await makeWorld(config, (await fresh()).store())
+    const session = await world.start()
+    const reached = check.hold()
+    const asked = ask(world, session)
+    await reached
+    blocked.add(world.agent.clientId)
+    check.letGo()
+    expect(await outcome(await asked)).toBe('401 invalid_token')
+    expect(await world.company.accounts.connectedAgents('acc-maya')).toEqual([])
+  })
+
   test('leave no code that waits, once all access is ended', async () => {
     const sent: string[] = []
     const check = heldCheck({
@@ -134,6 +149,7 @@ describe.each(stores)('credentials that are being checked on $name', ({ missing,
     await world.signIn(world.agent, (await world.start()).session_id)
     const asked = ask(world, await world.start())
     await reached.promise
+    world.clock.now += 1
     await world.company.accounts.disconnect('acc-maya', world.agent.clientId)
     held.resolve()
     expect(await statusOf(await asked)).toBe('failed')

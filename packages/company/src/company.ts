@@ -279,6 +279,7 @@ export function createCompany(config: CompanyConfig): Company {
       checked.signIn.mediated === undefined ? null : createKeyedHash(deriveKeyring(checked.secrets, 'one-time-code')),
     forms: createSealer(deriveKeyring(checked.secrets, 'form')),
     accountTokenLifetime: checked.lifetimes.accountToken,
+    admission,
     lifecycle,
     telemetry,
   })

@@ -1,6 +1,7 @@
 import { PoppyError, resourceMetadataUrl } from '@poppyseed/protocol'
 import type { Accounts } from './accounts/connections.ts'
 import { handleRevocation } from './accounts/routes.ts'
+import type { Admission } from './agents/admission.ts'
 import type { AgentDirectory } from './agents/directory.ts'
 import type { Logos } from './agents/logo.ts'
 import { logoRoute } from './agents/routes.ts'
@@ -53,6 +54,7 @@ export interface HandlerParts {
   /** For the one-time codes of Mediated Sign-In (4.7); null where it isn't offered. */
   readonly oneTimeCodes: KeyedHash | null
   readonly accounts: Accounts
+  readonly admission: Admission
   /** Null where no browser may join (5). */
   readonly browser: BrowserEndpoint | null
   readonly accountTokenLifetime: number | null
@@ -240,6 +242,7 @@ function mediatedRoutes(
     codes: parts.oneTimeCodes,
     authenticator: parts.authenticator,
     scope: parts.scope,
+    admission: parts.admission,
     log: parts.log,
   }
   const path = addresses.routeOf(addresses.mediated)

@@ -166,7 +166,7 @@ export async function grantsOf(
   }))
 }
 
-/** Whether a sign-in of an agent to an account was ended at that moment or later (4.9). Milliseconds since 1970. */
+/** Whether a sign-in of an agent to an account was ended after that moment (4.9). Milliseconds since 1970. */
 export async function wasRevokedSince(
   { db, company }: Scope,
   { account, clientId, since }: { readonly account: string; readonly clientId: string; readonly since: number },
@@ -177,7 +177,7 @@ export async function wasRevokedSince(
     .where('company', '=', company)
     .where('account', '=', account)
     .where('client_id', '=', clientId)
-    .where('revoked_at', '>=', since)
+    .where('revoked_at', '>', since)
     .limit(1)
     .executeTakeFirst()
   return revoked !== undefined

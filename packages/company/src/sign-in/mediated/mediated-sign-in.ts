@@ -3,6 +3,7 @@ import { accountMismatch } from '../../accounts/account-token-grant.ts'
 import { grantSignIn } from '../../accounts/grant-sign-in.ts'
 import { wasEndedSince } from '../../accounts/person-store.ts'
 import { grantsOf, wasRevokedSince } from '../../accounts/store.ts'
+import type { Admission } from '../../agents/admission.ts'
 import type { KeyedHash } from '../../crypto/keyed-hash.ts'
 import type { Principal } from '../../sessions/principal.ts'
 import { isActive } from '../../sessions/rights.ts'
@@ -30,6 +31,7 @@ export interface MediatedRules {
   readonly mediated: MediatedSettings
   readonly token: TokenSettings
   readonly codes: KeyedHash
+  readonly admission: Admission
   readonly log: Logger
 }
 
@@ -69,6 +71,12 @@ export async function beginMediated(
   if (account === null || account === undefined) return { status: 'failed' }
   if (typeof account !== 'string' || account === '')
     throw new TypeError('`signIn.mediated.verify` has to give the id of an account, a text, or null.')
+  // 4.1: blocked while its credentials were checked
+  if (!(await rules.admission.admits(clientId)))
+    throw new PoppyError('invalid_token', {
+      description: 'The Session Token is not valid.',
+      reason: 'client not admitted',
+    })
   // It was no guess. What was counted before it stays.
   for (const one of counted) await forgetAttempt(scope, one)
 
