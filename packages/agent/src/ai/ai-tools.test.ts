@@ -56,7 +56,7 @@ async function visit() {
 }
 
 describe('a Company’s tools in the AI SDK', () => {
-  it('are called by a model in a loop, by OpenAPI and MCP, and show it no token, proof, code or assertion', async () => {
+  it('are called by a model in a loop, by OpenAPI and MCP, and show it no token, proof, code or assertion [4.8.never-shown-agent, K56]', async () => {
     const { fake, here, signIn, clock } = await visit()
     fake.switches.tokenShape = (token) => `canary-of-a-token-${token}`
     await here.start()
