@@ -84,6 +84,9 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   readPerson: (scope) => persons.readPerson(scope, 'ada'),
   deletePerson: (scope) => persons.deletePerson(scope, { person: 'ada', formsUntil: now }),
   endForms: (scope) => persons.endForms(scope, { account: 'ada', until: now }),
+  wasEndedSince: (scope) => persons.wasEndedSince(scope, { account: 'ada', at: now }),
+  wasRevokedSince: (scope) =>
+    accounts.wasRevokedSince(scope, { account: 'ada', clientId: 'https://agent.example/client', since: 0 }),
   takeScopeAway: (scope) =>
     accounts.takeScopeAway(scope, {
       account: 'ada',
@@ -115,6 +118,7 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   takeTry: (scope) => mediated.takeTry(scope, { id: 'mediated', sessionId: 's', most: 5, now }),
   endMediated: (scope) => mediated.endMediated(scope, { id: 'mediated', status: 'done' }),
   countAttempt: (scope) => attempts.countAttempt(scope, { ...attempt, most: 5, window: 1000, now }),
+  countAttempts: (scope) => attempts.countAttempts(scope, [{ ...attempt, most: 5, window: 1000 }], now),
   forgetAttempt: (scope) => attempts.forgetAttempt(scope, attempt),
   cleanUp: (scope) => cleaning.cleanUp(scope, { now: later, limit: 2, log: silent }),
 }
