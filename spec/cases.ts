@@ -297,7 +297,7 @@ export const cases: readonly Case[] = [
     situation:
       'A page on another origin posts the browser assertion in a real browser, and the answer redirects to the website.',
     right: 'The page sees the Session; the cookie is Secure, HttpOnly and Lax or None.',
-    built: false,
+    built: true,
   },
   {
     id: 'K33',

@@ -23,8 +23,6 @@ export const webAndApis = [
       'cookie-wins':
         'plain: company MUST handle requests with the cookie as that Session, whatever other cookies there are',
       'replaces-cookie': 'plain: company MUST replace the earlier cookie when a new browser assertion is posted',
-    },
-    later: {
       'join-first-agent':
         'agent MUST join its browser to a Session before it browses a website that lists the endpoint',
       'ordinary-visitor-agent':

@@ -30,6 +30,8 @@ export const agentErrors = {
   sign_in_expired: 'ask_owner',
   sign_in_unknown: 'give_up',
   revocation_failed: 'retry',
+  // 5: web browsing
+  browser_unavailable: 'give_up',
   // 3.3 and 6: calling
   extension_required: 'give_up',
   unknown_operation: 'give_up',

@@ -5,6 +5,8 @@ import { type CallResult, type CompanyOperation, callOne, listOperations } from 
 import { type CompanyTool, companyTools, type ToolsOptions } from './apis/company-tools.ts'
 import { connectMcp, type McpConnection, mcpTransport } from './apis/mcp.ts'
 import { type SessionFetch, sessionFetch } from './apis/session-fetch.ts'
+import { joinBrowser } from './browser/join-browser.ts'
+import type { OneShotPage } from './browser/one-shot-page.ts'
 import type { AgentContext } from './context.ts'
 import type { FoundCompany } from './discovery/discover.ts'
 import { beginDeviceSignIn, type PendingDeviceSignIn } from './sessions/device-sign-in.ts'
@@ -76,6 +78,19 @@ export interface Session {
   readonly signIn: (request: SignInRequest) => Promise<SignInResult>
   /** Finishes a sign-in with the URL that the User's browser was sent back to, where the host takes it itself. */
   readonly completeSignIn: (callbackUrl: string) => Promise<SignInResult>
+  /**
+   * Lets a browser that the agent controls join this Session (5), before it browses the Company's website. Open `url` in
+   * that browser, once, within half a minute: a page on this machine posts a signed assertion to the Company, in the body,
+   * and the Company sends the browser on to `returnTo`. A browser that is driven by a program (`navigator.webdriver`) needs
+   * nothing more; any other waits for its button to be pressed.
+   *
+   * **Never open it in the User's own browser**: what they did there afterwards would count as done by the agent, in the
+   * agent's Session. The website then follows the Session: it is signed in, has its scopes and is signed out with it.
+   * @param request `returnTo`: HTTPS on the Company's domain or a subdomain; the front page when left out
+   * @throws AgentError `browser_unavailable` where the Company lists no endpoint for it: browse as an ordinary visitor;
+   *   `foreign_origin` for a page that is not the Company's
+   */
+  readonly joinBrowser: (request?: { readonly returnTo?: string }) => Promise<OneShotPage>
   /**
    * Signs out (4.9): revokes the Account Token; every Session with this account goes on signed out.
    * @throws AgentError `revocation_failed` or `unreachable`: the Account Token is kept, so it can be tried again
@@ -160,6 +175,7 @@ export function createSession(
       return pending.done
     },
     completeSignIn: complete,
+    joinBrowser: async ({ returnTo } = {}) => joinBrowser(context, await find(), tokens, returnTo),
     signOut: async () => {
       const { server } = await find()
       return tokens.alone(async () => {

@@ -345,4 +345,27 @@ describe('poppy', () => {
     await other.init()
     expect((await other.poppy('sign-in', fake.origin, '--device')).err).toContain('no sign-in with a code')
   })
+
+  it('lets a browser that an agent controls join the visit, with a warning [5.own-browser-agent]', async () => {
+    const fake = await openCompany()
+    fake.switches.poppy = (document) => ({
+      ...document,
+      web: { browser_session_endpoint: `${fake.origin}/browser-session` },
+    })
+    const { poppy, until, init } = await sitDown({ wait: async () => {} })
+    await init()
+    const opening = poppy('open', fake.origin, `${fake.origin}/bookings`)
+    const html = await (await fetch(await until(/http:\/\/127\.0\.0\.1:\d+\/[\w-]{43}/))).text()
+    expect(html).toContain(`action="${fake.origin}/browser-session"`)
+    const { code, out } = await opening
+    expect([code, out]).toEqual([0, expect.stringContaining('Not in your own browser')])
+    const elsewhere = await poppy('open', fake.origin, 'https://evil.example/', '--json')
+    expect([elsewhere.code, JSON.parse(elsewhere.out)]).toEqual([
+      1,
+      expect.objectContaining({ error: 'foreign_origin' }),
+    ])
+    fake.switches.poppy = (document) => document
+    const { err } = await poppy('open', fake.origin)
+    expect(err).toContain('browse its website as an ordinary visitor')
+  })
 })

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { type CommandContext, type CommonOptions, createCommandContext, type Surroundings } from './command.ts'
+import { openPage } from './commands/browser.ts'
 import { discover, status } from './commands/companies.ts'
 import { type IdentityOptions, type InitOptions, identityKeys, init, serve } from './commands/identity.ts'
 import { type SignInOptions, signIn, signOut } from './commands/sign-in.ts'
@@ -88,6 +89,10 @@ export async function runPoppy(args: readonly string[], around: Surroundings): P
     .action((domain: string, tool: string, json: string | undefined, options: CommonOptions & CallOptions) =>
       run('call', options, domain, (context) => call(context, domain, tool, json, options)),
     )
+  add('open <domain> [url]', 'let a browser that an agent controls join the visit; never your own browser').action(
+    (domain: string, url: string | undefined, options: CommonOptions) =>
+      run('open', options, domain, (context) => openPage(context, domain, url)),
+  )
   add('status', 'show where this agent has been, and its access there').action((options: CommonOptions) =>
     run('status', options, undefined, status),
   )
