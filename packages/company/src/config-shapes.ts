@@ -13,7 +13,9 @@ export function checkShapes(config: CompanyConfig): void {
       throw wrong(
         name.endsWith('Page')
           ? `\`${name}\` is a function that gives the address: (returnTo) => '/login?next=' + encodeURIComponent(returnTo).`
-          : `\`${name}\` is a function. Leave it out for what stands in the guide.`,
+          : name === 'account'
+            ? '`account` is a function: (request) => who is signed in to your site, as { id, name }, or null.'
+            : `\`${name}\` is a function. Leave it out, and the usual one is taken.`,
       )
   }
   if (store !== undefined && (typeof store !== 'object' || store === null || typeof store.open !== 'function'))

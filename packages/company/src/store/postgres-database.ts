@@ -35,7 +35,10 @@ export async function openPostgres(
 }
 
 async function connect(connectionString: string, max: number): Promise<Pool> {
-  const { default: pg } = await import('pg')
+  const { default: pg } = await import('pg').catch((cause: unknown) => {
+    if ((cause as NodeJS.ErrnoException | null)?.code !== 'ERR_MODULE_NOT_FOUND') throw cause
+    throw new Error('PostgreSQL needs the package pg beside poppyseed. Install it: npm install pg', { cause })
+  })
   // A database that doesn't answer has to become an error, not a request that hangs.
   return new pg.Pool({
     connectionString,

@@ -25,7 +25,12 @@ export function sqlite(path: string, options: SqliteOptions = {}): Store {
     name: 'sqlite',
     ...(path === ':memory:' ? { title: 'sqlite in memory' } : {}),
     async open(context) {
-      const { openSqlite } = await import('./sqlite-files.ts')
+      const { openSqlite } = await import('./sqlite-files.ts').catch((cause: unknown) => {
+        if ((cause as NodeJS.ErrnoException | null)?.code !== 'ERR_UNKNOWN_BUILTIN_MODULE') throw cause
+        throw new Error(`Poppyseed needs Node 22.19 or later for SQLite; this is Node ${process.versions.node}.`, {
+          cause,
+        })
+      })
       return openSqlite(path, options, context)
     },
   }

@@ -64,6 +64,8 @@ describe('a tool', () => {
     ['no time at all', { timeout: 0 }, /milliseconds/],
     ['two scopes in one string', { scope: 'poppy:read poppy:write' }, /is not a scope/],
     ['an empty scope', { scope: [''] }, /is not a scope/],
+    ['no scope at all', { scope: null }, /null is not a scope/],
+    ['a misspelt scope, which would leave it open', { scopes: ['poppy:read'] }, /has no setting `scopes`.*scope,/],
     ['an unknown hint', { annotations: { readOnly: true } }, /readOnlyHint.+not readOnly/],
     ['a schema that is a string', { input: 'object' }, /input is not a schema/],
     ['an input that is no object', { input: z.string() }, /input must be an object/],

@@ -1,4 +1,5 @@
 import { extensionDomain, isScope } from '@poppyseed/protocol'
+import { isPlain } from '../config-shapes.ts'
 import { ConfigurationError } from '../configuration-error.ts'
 import type { Principal } from '../sessions/principal.ts'
 import {
@@ -93,6 +94,19 @@ export interface Tool {
   readonly run: (input: unknown, context: ToolContext) => unknown
 }
 
+const members: ReadonlySet<string> = new Set<keyof ToolDefinition<undefined, undefined>>([
+  'name',
+  'title',
+  'description',
+  'input',
+  'output',
+  'scope',
+  'extension',
+  'annotations',
+  'timeout',
+  'run',
+])
+
 const made = new WeakSet<object>()
 
 /** Whether a value came from {@link tool}. */
@@ -119,6 +133,7 @@ export function tool<
   Output extends ToolSchema | undefined = undefined,
   const Scope extends ScopeNeed | undefined = undefined,
 >(definition: ToolDefinition<Input, Output, Scope>): Tool {
+  if (!isPlain(definition)) throw new ConfigurationError('A tool is written tool({ name, description, run }).')
   const { name, title, description, timeout = 30_000, annotations } = definition
   if (typeof name !== 'string' || !/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
     throw new ConfigurationError(
@@ -126,6 +141,11 @@ export function tool<
     )
   }
   const where = `Tool ${name}`
+  // A misspelt `scope` would leave the tool open to everybody.
+  for (const member of Object.keys(definition)) {
+    if (members.has(member)) continue
+    throw new ConfigurationError(`${where} has no setting \`${member}\`. A tool has: ${[...members].join(', ')}.`)
+  }
   if (typeof description !== 'string' || description.trim() === '') {
     throw new ConfigurationError(
       `${where} needs a description: say in a sentence or two what it does and when to use it.`,
@@ -180,7 +200,8 @@ function objectSchema(schema: ToolSchema | undefined, where: string): CompiledSc
 }
 
 function readScopes(scope: ScopeNeed | undefined, where: string): readonly string[] {
-  const scopes = scope === undefined ? [] : typeof scope === 'string' ? [scope] : [...scope]
+  const scopes: readonly string[] =
+    scope === undefined ? [] : typeof scope === 'object' && scope !== null ? [...scope] : [scope]
   for (const one of scopes) {
     if (typeof one === 'string' && isScope(one)) continue
     throw new ConfigurationError(
