@@ -64,7 +64,7 @@ for (const { name, missing, fresh } of stores) {
       expect((await tokensOf(refresh(agent, token, { scope: '' }))).scope).toBe('poppy:read poppy:write')
     })
 
-    it('lives as long as was said and not longer for being used; then the Session goes on signed out [4.8.not-extended, 4.8.invalid-grant, 4.2.invalid-grant]', async () => {
+    it('lives as long as was said and not longer for being used; then the Session goes on signed out [4.8.not-extended, 4.8.invalid-grant, 4.2.invalid-grant, 4.2.expires-in-positive]', async () => {
       const { world, agent, token, session_id } = await begin()
       for (let days = 0; days < 85; days += 5) {
         world.clock.now += 5 * day
@@ -74,7 +74,10 @@ for (const { name, missing, fresh } of stores) {
       const last = await tokensOf(refresh(agent, token))
       expect(last).toMatchObject({ expires_in: 1, signed_in: true })
       expect(last).not.toHaveProperty('refresh_token')
-      world.clock.now += 1000
+      // Less than a second is left, and none is no lifetime.
+      world.clock.now += 600
+      expect(await tokensOf(refresh(agent, token))).toMatchObject({ expires_in: 1, signed_in: true })
+      world.clock.now += 400
       expect(await outcome(await refresh(agent, token))).toBe('400 invalid_grant')
       expect(await outcome(await refresh(agent, token, { session_id: last.session_id }))).toBe('400 invalid_grant')
       const renewed = await tokensOf(agent.startSession({ session_id: last.session_id }))

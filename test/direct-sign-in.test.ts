@@ -188,12 +188,13 @@ describe('the page', () => {
     expect(page.headers.has('set-cookie')).toBe(false)
   })
 
-  it('shows name and host of the agent, the account, and each right in the company’s words [4.5.shows-scopes]', async () => {
+  it('shows name and host of the agent, the account, and each right in the company’s words [4.5.shows-agent, 4.5.shows-scopes]', async () => {
     const world = await makeWorld()
     const text = await (await openPage(world, authorizationQuery(world.agent))).text()
     for (const shown of [
-      'Example Agent',
-      'agent.example',
+      '<h1>Example Agent asks for access',
+      // Not the address in a link: what a person reads.
+      '<strong>agent.example</strong>',
       'maya@example.com',
       'See your bookings',
       'Change your bookings',
@@ -277,12 +278,14 @@ describe('the form', () => {
     const store = watch((await (stores[0] as (typeof stores)[0]).fresh()).store())
     const world = await makeWorld({}, store)
     const form = await openForm(world)
+    const before = await store.dump()
     for (const account of [{ id: 'acc-other', name: 'guest2@example.com' }, null]) {
       world.site.account = account
       const refused = await decideOn(world, form)
       expect([refused.status, refused.headers.get('location')]).toEqual([403, null])
     }
-    expect(await store.dump()).toEqual({ sessions: [], grants: [], codes: [] })
+    expect(await store.dump()).toEqual(before)
+    expect(before).toMatchObject({ codes: [], grants: [] })
     world.site.account = { id: 'acc-maya', name: 'maya@example.com' }
     expect((await decideOn(world, form)).status).toBe(303)
   })

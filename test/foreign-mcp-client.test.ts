@@ -48,7 +48,7 @@ function post(site: Site, headers: Record<string, string>, query = ''): Promise<
 }
 
 describe.each(revisions)('the official MCP client, $revision', ({ revision, options }) => {
-  it('lists and calls tools, is told over HTTP to sign in, and goes on with the next token [4.3.bearer-for-mcp, 4.3.both-kinds, 6.mcp-tokens, 6.mcp-scopes, 6.sign-in-required, 6.insufficient-scope, 4.8.account-token-where]', {
+  it('lists and calls tools, is told over HTTP to sign in, and goes on with the next token [4.3.bearer-for-mcp, 4.3.both-kinds, 6.mcp-tokens, 6.mcp-scopes, 6.sign-in-required, 6.insufficient-scope, 6.challenge, 4.8.account-token-where]', {
     timeout,
   }, async () => {
     const site = await openSite({ nonces: true })

@@ -38,7 +38,7 @@ const wrong: Readonly<Record<string, Bend>> = {
 
 describe('a proof', () => {
   it.each(Object.entries(wrong))(
-    'with %s is refused at an API and at the token endpoint [4.3.htm, 4.3.htu, 4.3.iat, 4.3.signature, 4.3.proof-type, 4.3.failed-proof, 6.invalid-dpop-proof, 4.2.invalid-dpop-proof]',
+    'with %s is refused at an API and at the token endpoint [4.3.htm, 4.3.htu, 4.3.iat, 4.3.signature, 4.3.proof-type, 4.3.failed-proof, 6.invalid-dpop-proof, 6.challenge, 4.2.invalid-dpop-proof]',
     async (_, bend) => {
       const world = await makeWorld()
       const { access_token } = await world.start()
@@ -207,7 +207,7 @@ describe('nonces', () => {
     return { nonce, token: ((await answer.json()) as { access_token: string }).access_token }
   }
 
-  it('are asked for when one is missing, stale or made up, and never called a failed proof [4.2.use-dpop-nonce, 6.use-dpop-nonce, 4.3.failed-proof, K07]', async () => {
+  it('are asked for when one is missing, stale or made up, and never called a failed proof [4.2.use-dpop-nonce, 6.use-dpop-nonce, 6.challenge, 4.3.failed-proof, K07]', async () => {
     const world = await makeWorld(on)
     const { nonce, token } = await startWithNonce(world)
     world.clock.now += 600_000

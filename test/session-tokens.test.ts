@@ -85,7 +85,7 @@ describe('Bearer tokens', () => {
 })
 
 describe('a narrower token', () => {
-  it('has the scopes that were asked for and no others, and stays narrow [4.3.narrower-scope, 4.8.fewer-scopes, 4.4.independent, 4.4.enforce, 6.insufficient-scope]', async () => {
+  it('has the scopes that were asked for and no others, and stays narrow [4.3.narrower-scope, 4.8.fewer-scopes, 4.4.independent, 4.4.enforce, 6.insufficient-scope, 6.challenge]', async () => {
     const world = await makeWorld()
     const { session_id } = await world.start()
     const { refresh_token = '' } = await world.signIn(world.agent, session_id)
