@@ -10,7 +10,8 @@ const backlog = 100_000
 describe.each(stores)('a backlog of 100,000 rows in $name', { timeout: 120_000 }, ({ missing, fresh }) => {
   it.skipIf(missing)('is worked off piece by piece, and requests are answered between its bites', async () => {
     const { store, open } = await fresh()
-    const world = await makeWorld({}, store())
+    // Its clock stands still while it asks as often as it can: that isn't what the limits are for.
+    const world = await makeWorld({ limits: false }, store())
     const db = await open()
     const { access_token } = await world.start()
     const numbers =

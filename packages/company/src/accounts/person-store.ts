@@ -212,6 +212,8 @@ async function deleteOnce(scope: Scope, person: Person): Promise<DeletedRows> {
         : eb('session_id', 'in', sessionsOf(scope, person).clearSelect().select('id')),
     )
     .executeTakeFirstOrThrow()
+  // Held first: else a token that is replaced at this moment would leave its mark behind.
+  if (db.name === 'postgres') await grantsOfPerson(scope, person).orderBy('id').forUpdate().execute()
   await db.query
     .deleteFrom('poppy_retired_tokens')
     .where('company', '=', company)

@@ -131,6 +131,33 @@ describe.each(stores)('Cleaning up in $name', ({ missing, fresh }) => {
     expect(await pass()).toEqual({ rows: 0, isDone: true })
   })
 
+  test('replaced Account Tokens go before their grant, none stays behind, and those of a grant that runs stay', async () => {
+    const { scope } = await start()
+    const retired = () => scope.db.query.selectFrom('poppy_retired_tokens').select('grant_id').execute()
+    await insertGrant(scope, grantRow({ id: 'over', revoked_at: now }))
+    await insertGrant(scope, grantRow({ id: 'runs', expires_at: null }))
+    for (let number = 0; number < 10; number++) {
+      await scope.db.query
+        .insertInto('poppy_retired_tokens')
+        .values({
+          company,
+          token_hash: `token ${number}`,
+          grant_id: number < 7 ? 'over' : 'runs',
+          successor_hash: `token ${number + 1}`,
+          retired_at: now,
+        })
+        .execute()
+    }
+    const pass = () =>
+      cleanUp(scope, { now: now + days(2), limit: 2, mostBites: 2, log: silent, rest: () => setImmediate() })
+    expect(await pass()).toEqual({ rows: 4, isDone: false })
+    expect(await scope.db.query.selectFrom('poppy_grants').select('id').execute()).toHaveLength(2)
+    expect((await pass()).rows).toBe(4)
+    expect((await pass()).rows).toBe(0)
+    expect(await retired()).toEqual([{ grant_id: 'runs' }, { grant_id: 'runs' }, { grant_id: 'runs' }])
+    expect(await scope.db.query.selectFrom('poppy_grants').select('id').execute()).toEqual([{ id: 'runs' }])
+  })
+
   test('a pass that is told to end does so after the bite that runs', async () => {
     const { scope } = await start()
     await backlog(scope, 25)
