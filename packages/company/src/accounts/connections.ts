@@ -41,7 +41,8 @@ export interface Accounts {
   readonly takeAway: (account: string, clientId: string, scope: string) => Promise<boolean>
   /**
    * Ends the access of every agent to an account, at once: for a changed password or a lost device. Account Tokens are
-   * revoked, Sessions signed out, codes that weren't used yet are spent, and consent pages that are open now buy nothing.
+   * revoked, Sessions signed out, codes that weren't used yet are spent; consent pages that are open now, and credentials
+   * that are being checked (4.7), buy nothing.
    * End the site's own sessions as well: whoever is still signed in there can let an agent in again.
    * @returns how many sign-ins were ended
    */
