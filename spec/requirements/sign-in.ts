@@ -86,8 +86,6 @@ export const signIn = [
       'rate-limit': 'company MUST limit the rate of attempts',
       'never-returns-credentials': 'company MUST NOT send credentials back',
       'unusual-code': 'company SHOULD ask for a one-time code as well when a sign-in is suspicious',
-    },
-    later: {
       'secret-agent':
         'agent MUST protect a secret field: never show it to the User again, log it, or send it elsewhere',
       'every-field-agent': 'plain: agent MUST send each listed field under its name, with its current Session Token',

@@ -20,6 +20,7 @@ export {
 } from './personal-agent.ts'
 export type { Session, SessionState, SignInRequest } from './session.ts'
 export type { PendingDeviceSignIn } from './sessions/device-sign-in.ts'
+export type { CodeRequest, CredentialField, MediatedSignInRequest } from './sessions/mediated-sign-in.ts'
 export type { KnownCompany } from './sessions/records.ts'
 export type { PendingSignIn } from './sessions/sign-in.ts'
 export type { SignInResult } from './sessions/sign-in-end.ts'

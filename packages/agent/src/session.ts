@@ -10,6 +10,7 @@ import type { OneShotPage } from './browser/one-shot-page.ts'
 import type { AgentContext } from './context.ts'
 import type { FoundCompany } from './discovery/discover.ts'
 import { beginDeviceSignIn, type PendingDeviceSignIn } from './sessions/device-sign-in.ts'
+import { type MediatedSignInRequest, signInMediated } from './sessions/mediated-sign-in.ts'
 import { beginSignIn, type PendingSignIn } from './sessions/sign-in.ts'
 import type { SignInResult } from './sessions/sign-in-end.ts'
 import { revokeToken } from './sessions/token-endpoint.ts'
@@ -72,8 +73,17 @@ export interface Session {
     readonly signal?: AbortSignal
   }) => Promise<PendingDeviceSignIn>
   /**
+   * Mediated Sign-In (4.7), where the Company chose to offer it: signs in with credentials that the User gave this agent
+   * for this Company. They are sent to its endpoint for that and nowhere else, no redirect is followed, and nothing of them
+   * is kept, logged or told. Keep them out of a model's sight: `ask` and `code` are for a person.
+   * @throws AgentError `sign_in_unavailable`, `invalid_input`, `sign_in_failed`, `sign_in_expired` or, where the Company
+   *   limits attempts, `rate_limited`
+   */
+  readonly signInMediated: (request: MediatedSignInRequest) => Promise<SignInResult>
+  /**
    * Signs in for these scopes: with the Account Token if one that is held covers them (4.4), else by Direct Sign-In, for
-   * which `open` gets the address, or by Device Sign-In, for which `show` gets link and code.
+   * which `open` gets the address, by Device Sign-In, for which `show` gets link and code, or by Mediated Sign-In, with
+   * `credentials` or `ask`.
    */
   readonly signIn: (request: SignInRequest) => Promise<SignInResult>
   /** Finishes a sign-in with the URL that the User's browser was sent back to, where the host takes it itself. */
@@ -101,10 +111,14 @@ export interface Session {
 }
 
 /** What to sign in for, and how the User is asked where they must be. */
-export type SignInRequest = { readonly scopes: readonly string[] } & (
-  | { readonly open: (url: string) => void | Promise<void> }
-  | { readonly show: (pending: PendingDeviceSignIn) => void | Promise<void>; readonly signal?: AbortSignal }
-)
+export type SignInRequest =
+  | { readonly scopes: readonly string[]; readonly open: (url: string) => void | Promise<void> }
+  | {
+      readonly scopes: readonly string[]
+      readonly show: (pending: PendingDeviceSignIn) => void | Promise<void>
+      readonly signal?: AbortSignal
+    }
+  | MediatedSignInRequest
 
 /** How a Session stands. */
 export interface SessionState {
@@ -157,6 +171,7 @@ export function createSession(
     mcp: async ({ url } = {}) => connectMcp(context, await find(), tokens, url),
     beginSignIn: ({ scopes }) => begin(scopes),
     beginDeviceSignIn: ({ scopes, signal }) => beginDevice(scopes, signal),
+    signInMediated: async (request) => signInMediated(context, await find(), tokens, request),
     signIn: async (request) => {
       const { scopes } = request
       const held = await tokens.records.account()
@@ -170,6 +185,7 @@ export function createSession(
         await request.show(pending)
         return pending.done
       }
+      if (!('open' in request)) return signInMediated(context, await find(), tokens, request)
       const pending = await begin(scopes)
       await request.open(pending.url)
       return pending.done

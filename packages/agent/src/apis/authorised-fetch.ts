@@ -38,6 +38,8 @@ export interface Service {
   readonly wanted: TokenWanted
   /** Gives a redirect back, for a caller that reads it; it is followed in no case. */
   readonly givesRedirects?: boolean
+  /** New tokens are what is asked for (4.7): the answer is for the library alone and comes as it is. */
+  readonly givesTokens?: boolean
   /** Scopes that the request is known to need, for the error that asks the owner. */
   readonly scopes?: readonly string[]
 }
@@ -88,7 +90,7 @@ export async function authorisedFetch(
       return sendWith(context, request, headers)
     })
     const secrets = [...(await tokens.secrets()), held.token.reveal(), ...(proof === undefined ? [] : [proof])]
-    const given = (answer: Response) => withoutSecretsIn(answer, secrets)
+    const given = (answer: Response) => (service.givesTokens ? answer : withoutSecretsIn(answer, secrets))
     if (isRedirect(response)) {
       if (service.givesRedirects) return given(response)
       await response.body?.cancel()

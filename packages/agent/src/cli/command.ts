@@ -5,6 +5,7 @@ import { type AgentUser, createPersonalAgent, type PersonalAgent } from '../pers
 import { fileStore } from '../store/file.ts'
 import { type Home, type KeptIdentity, openHome } from './home.ts'
 import { whileServed } from './local-server.ts'
+import type { Prompt } from './prompt.ts'
 import { createOutput, type Output, type Terminal } from './terminal.ts'
 
 /** What every command works with. */
@@ -17,6 +18,8 @@ export interface Surroundings extends Terminal {
   readonly now: () => number
   /** Left out: waits as long as it is told to. */
   readonly wait?: (milliseconds: number, signal?: AbortSignal) => Promise<void>
+  /** Asks the person for credentials and codes. */
+  readonly prompt?: () => Prompt
   /** Ends `poppy serve`. */
   readonly stop?: AbortSignal
 }

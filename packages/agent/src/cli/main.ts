@@ -1,4 +1,5 @@
 import { runPoppy } from './poppy.ts'
+import { openPrompt } from './prompt.ts'
 
 const stop = new AbortController()
 const args = process.argv.slice(2)
@@ -13,5 +14,6 @@ process.exitCode = await runPoppy(args, {
   isTerminal: process.stdout.isTTY,
   env: process.env,
   now: Date.now,
+  prompt: () => openPrompt(process.stdin, process.stderr),
   stop: stop.signal,
 })

@@ -76,6 +76,7 @@ export async function runPoppy(args: readonly string[], around: Surroundings): P
   add('sign-in <domain>', 'sign in at a Company, in your own browser or with a code on another device')
     .option('--scope <scope>', 'what to ask for; may be repeated (default: all that is offered)', collect)
     .option('--device', 'with a link and a short code, on whatever device you like')
+    .option('--mediated', 'with credentials that you type here, where the Company takes them from an agent')
     .option('--again', 'even where the access is there already')
     .action((domain: string, options: CommonOptions & SignInOptions) =>
       run('sign-in', options, domain, (context) => signIn(context, domain, options)),

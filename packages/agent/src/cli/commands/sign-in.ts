@@ -2,30 +2,35 @@ import type { Company } from '../../company.ts'
 import { AgentError } from '../../errors.ts'
 import type { Session } from '../../session.ts'
 import type { PendingDeviceSignIn } from '../../sessions/device-sign-in.ts'
+import type { MediatedSignInRequest } from '../../sessions/mediated-sign-in.ts'
 import type { SignInResult } from '../../sessions/sign-in-end.ts'
 import { type CommandContext, withAgent } from '../command.ts'
 import { clean, shellWord } from '../terminal.ts'
 
-/** `poppy sign-in` and `poppy sign-out` (4.5, 4.6, 4.9). */
+/** `poppy sign-in` and `poppy sign-out` (4.5 to 4.7, 4.9). */
 
 /** The options of `poppy sign-in`. */
 export interface SignInOptions {
   readonly scope?: readonly string[]
   readonly again?: boolean
   readonly device?: boolean
+  readonly mediated?: boolean
 }
 
-/** `poppy sign-in`: Direct Sign-In in the User’s own browser (4.5), or Device Sign-In with a code (4.6). */
+/** `poppy sign-in`: Direct Sign-In in the User’s own browser (4.5), Device Sign-In with a code (4.6), or Mediated (4.7). */
 export async function signIn(context: CommandContext, domain: string, options: SignInOptions): Promise<void> {
   const { output } = context
   await withAgent(context, async ({ user }) => {
     const company = await user.company(domain)
     const session = company.session()
-    const scopes = options.scope ?? (options.device ? company.signIn.device : company.signIn.direct) ?? []
+    if (options.device && options.mediated) {
+      throw new AgentError('invalid_input', 'One way at a time: --device or --mediated.')
+    }
+    const type = options.device ? 'device' : options.mediated ? 'mediated' : 'direct'
+    const scopes = options.scope ?? company.signIn[type] ?? []
     if (scopes.length === 0) throw unavailable(company, options)
-    const result = options.device
-      ? await onAnotherDevice(context, session, scopes, options)
-      : await inTheirBrowser(context, session, scopes, options)
+    const ways = { device: onAnotherDevice, mediated: withCredentials, direct: inTheirBrowser }
+    const result = await ways[type](context, session, scopes, options)
     output.value({ company: company.name, ...result })
     output.line(`Signed in at ${output.bold(company.name)} with ${clean(result.granted.join(', ')) || 'no scopes'}.`)
     if (result.missing.length > 0) output.line(`Not given: ${clean(result.missing.join(', '))}.`)
@@ -36,7 +41,8 @@ export async function signIn(context: CommandContext, domain: string, options: S
   })
 }
 
-function unavailable({ name, signIn }: Company, { device }: SignInOptions): AgentError {
+function unavailable({ name, signIn }: Company, { device, mediated }: SignInOptions): AgentError {
+  if (mediated) return new AgentError('sign_in_unavailable', `${name} takes no credentials from a Personal Agent.`)
   if (device) {
     return new AgentError('sign_in_unavailable', `${name} offers no sign-in with a code on another device.`)
   }
@@ -96,6 +102,37 @@ async function onAnotherDevice(
   const pending = await session.beginDeviceSignIn({ scopes })
   show(pending)
   return pending.done
+}
+
+/** 4.7: what is typed goes to the Company's endpoint and is gone afterwards. */
+async function withCredentials(
+  { output, around }: CommandContext,
+  session: Session,
+  scopes: readonly string[],
+  { again }: SignInOptions,
+): Promise<SignInResult> {
+  if (!around.prompt) throw new AgentError('misconfigured', 'There is nobody here to type the credentials.')
+  const prompt = around.prompt()
+  try {
+    const request: MediatedSignInRequest = {
+      scopes,
+      ask: async (fields) => {
+        output.note(output.dim('What you type goes to the Company for this sign-in, and is not kept.'))
+        const given: Record<string, string> = {}
+        for (const { name, label, secret } of fields) given[name] = (await prompt.ask(clean(label), { secret })) ?? ''
+        return given
+      },
+      code: async ({ sentTo, isRepeated }) => {
+        output.value({ code: { sentTo, isRepeated } })
+        if (isRepeated) output.line('That code was not right.')
+        output.line(`A one-time code is on its way${sentTo === '' ? '' : `: ${clean(sentTo)}`}.`)
+        return prompt.ask('Code', { secret: true })
+      },
+    }
+    return await (again ? session.signInMediated(request) : session.signIn(request))
+  } finally {
+    prompt.close()
+  }
 }
 
 /** `poppy sign-out`: revokes the Account Token (4.9). */
