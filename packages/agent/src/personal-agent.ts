@@ -11,6 +11,7 @@ import type { Fetch } from './net/exchange.ts'
 import { createKeptLimits } from './net/limits.ts'
 import { createPatience } from './net/patience.ts'
 import { createPublicFetch } from './net/public-fetch.ts'
+import { checkOptions } from './options.ts'
 import { type KnownCompany, knownCompanies } from './sessions/records.ts'
 import type { SignInResult } from './sessions/sign-in-end.ts'
 import { lockIn } from './store/lease.ts'
@@ -100,11 +101,12 @@ export interface AgentUser {
  * @example
  * const agent = createPersonalAgent({ clientId: 'https://agent.example/agent.json', name: 'Example Agent', keys, store })
  * const company = await agent.forUser('maya').company('miramar.example')
- * const rooms = await company.session().call('search_rooms', { guests: 2 })
+ * const { body } = await company.session().call('search_rooms', { guests: 2 })
  *
  * @throws AgentError `misconfigured`
  */
 export function createPersonalAgent(options: PersonalAgentOptions): PersonalAgent {
+  checkOptions(options)
   const {
     store,
     allowHttp = false,

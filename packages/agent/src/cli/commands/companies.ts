@@ -32,7 +32,7 @@ function rowsOf(company: Company): readonly (readonly string[])[] {
   const { direct, device, mediated } = company.signIn
   const signIn = [
     ...(direct ? [`in your browser: ${direct.join(', ')}`] : []),
-    ...(device ? [`on another device: ${device.join(', ')} (not built here yet)`] : []),
+    ...(device ? [`on another device: ${device.join(', ')} (poppy sign-in --device)`] : []),
     ...(mediated ? [`by the agent: ${mediated.join(', ')} (not built here yet)`] : []),
   ]
   return [
