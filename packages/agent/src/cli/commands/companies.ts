@@ -33,7 +33,7 @@ function rowsOf(company: Company): readonly (readonly string[])[] {
   const signIn = [
     ...(direct ? [`in your browser: ${direct.join(', ')}`] : []),
     ...(device ? [`on another device: ${device.join(', ')} (poppy sign-in --device)`] : []),
-    ...(mediated ? [`by the agent: ${mediated.join(', ')} (not built here yet)`] : []),
+    ...(mediated ? [`with credentials: ${mediated.join(', ')} (poppy sign-in --mediated)`] : []),
   ]
   return [
     ['Protocol', clean(company.protocolVersion)],
