@@ -102,6 +102,7 @@ describe('an agent with credentials', () => {
     const port = await listen(() => () => new Response())
     await port.close()
     const prompts: string[] = []
+    let isThere = true
     let out = ''
     const poppy = (...args: readonly string[]) =>
       runPoppy(args, {
@@ -117,6 +118,7 @@ describe('an agent with credentials', () => {
         prompt: () => ({
           ask: async (label, { secret }) => {
             prompts.push(`${label}${secret ? ' (secret)' : ''}`)
+            if (!isThere) return undefined
             return { Email: credentials.email, Password: password, Code: codes.at(-1) }[label]
           },
           close: () => void prompts.push('closed'),
@@ -134,6 +136,9 @@ describe('an agent with credentials', () => {
     expect(await poppy('sign-in', origin, '--mediated', '--json')).toBe(0)
     expect(prompts).toEqual(['closed'])
     expect(await poppy('sign-in', origin, '--mediated', '--device')).toBe(2)
+    isThere = false
+    expect(await poppy('sign-in', origin, '--mediated', '--again')).toBe(3)
+    expect(out).toContain('Email was not entered, so nothing was sent.')
     for (const secret of [password, ...codes]) expect(out).not.toContain(secret)
     const files = readdirSync(home).map((name) => readFileSync(join(home, name), 'utf8'))
     for (const secret of [password, ...codes]) expect(files.join()).not.toContain(secret)

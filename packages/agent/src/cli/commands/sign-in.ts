@@ -119,7 +119,11 @@ async function withCredentials(
       ask: async (fields) => {
         output.note(output.dim('What you type goes to the Company for this sign-in, and is not kept.'))
         const given: Record<string, string> = {}
-        for (const { name, label, secret } of fields) given[name] = (await prompt.ask(clean(label), { secret })) ?? ''
+        for (const { name, label, secret } of fields) {
+          const typed = await prompt.ask(clean(label), { secret })
+          if (!typed) throw new AgentError('sign_in_failed', `${clean(label)} was not entered, so nothing was sent.`)
+          given[name] = typed
+        }
         return given
       },
       code: async ({ sentTo, isRepeated }) => {
