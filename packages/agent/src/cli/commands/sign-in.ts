@@ -94,7 +94,7 @@ async function onAnotherDevice(
       output.line(`  ${clean(verificationUriComplete, 2048)}`)
       output.line()
     }
-    const minutes = Math.max(1, Math.floor((expiresAt - around.now()) / 60_000))
+    const minutes = Math.max(1, Math.round((expiresAt - around.now()) / 60_000))
     const span = minutes === 1 ? 'a minute' : `${minutes} minutes`
     output.note(output.dim(`Waiting for you to approve it there. The code ends after ${span}.`))
   }
