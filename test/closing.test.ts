@@ -76,7 +76,7 @@ it('finishes an answer of MCP that is still being made', async () => {
   const closing = world.company.close().then(() => {
     isClosed = true
   })
-  const body = call.then((answer) => answer.text())
+  const body = (async () => (await call).text())()
   // The tool runs, and nothing of its answer is there yet.
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
   expect(isClosed).toBe(false)

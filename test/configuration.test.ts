@@ -24,11 +24,12 @@ const api = (bend: Record<string, unknown>) => ({
 })
 
 /** What a person in JavaScript may write, and what the refusal has to speak of. */
+const number = { name: 'number', label: 'Account number', secret: false }
 const pin = { name: 'pin', label: 'PIN', secret: true }
 const mediated = (bend: object) => ({
   signIn: {
     direct: ['poppy:read', 'poppy:write', 'loyalty'],
-    mediated: { scopes: ['poppy:read'], fields: [pin], verify: () => null, ...bend },
+    mediated: { scopes: ['poppy:read'], fields: [number, pin], verify: () => null, ...bend },
   },
 })
 
@@ -150,7 +151,8 @@ const wrong: readonly (readonly [name: string, bend: Record<string, unknown>, sa
     mediated({ fields: [{ name: '__proto__', label: 'x', secret: true }] }),
     /begins with a letter/,
   ],
-  ['two fields of one name', mediated({ fields: [pin, pin] }), /two fields of one name/],
+  ['two fields of one name', mediated({ fields: [number, pin, pin] }), /two fields of one name/],
+  ['credentials that are all secret', mediated({ fields: [pin] }), /needs a field that isn't secret/],
   ['mediated without a check', mediated({ verify: undefined }), /`signIn\.mediated\.verify` is/],
   ['codes that nobody sends', mediated({ needsCode: () => true }), /set `sendCode` as well/],
   ['a misspelt setting of mediated', mediated({ verfy: 1 }), /no `signIn\.mediated\.verfy`/],

@@ -65,6 +65,7 @@ describe('a tool', () => {
     ['two scopes in one string', { scope: 'poppy:read poppy:write' }, /is not a scope/],
     ['an empty scope', { scope: [''] }, /is not a scope/],
     ['no scope at all', { scope: null }, /null is not a scope/],
+    ['a scope from a misspelt constant', { scope: undefined }, /scope is undefined/],
     ['a misspelt scope, which would leave it open', { scopes: ['poppy:read'] }, /has no setting `scopes`.*scope,/],
     ['an unknown hint', { annotations: { readOnly: true } }, /readOnlyHint.+not readOnly/],
     ['a schema that is a string', { input: 'object' }, /input is not a schema/],

@@ -141,10 +141,13 @@ export function tool<
     )
   }
   const where = `Tool ${name}`
-  // A misspelt `scope` would leave the tool open to everybody.
+  // A misspelt `scope`, or one from a misspelt constant, would leave the tool open to everybody.
   for (const member of Object.keys(definition)) {
     if (members.has(member)) continue
     throw new ConfigurationError(`${where} has no setting \`${member}\`. A tool has: ${[...members].join(', ')}.`)
+  }
+  if (Object.hasOwn(definition, 'scope') && definition.scope === undefined) {
+    throw new ConfigurationError(`${where}: scope is undefined. Leave it out for a tool that needs no sign-in.`)
   }
   if (typeof description !== 'string' || description.trim() === '') {
     throw new ConfigurationError(

@@ -99,5 +99,10 @@ function checkFields(fields: unknown): void {
       )
   }
   const names = (fields as readonly CredentialField[]).map(({ name }) => name)
+  // Attempts are counted by what isn't secret: without it, a PIN could be guessed by changing Users.
+  if ((fields as readonly CredentialField[]).every(({ secret }) => secret))
+    throw wrong(
+      "`signIn.mediated.fields` needs a field that isn't secret, such as an email or an account number: attempts are limited by it.",
+    )
   if (new Set(names).size !== names.length) throw wrong('`signIn.mediated.fields` has two fields of one name.')
 }

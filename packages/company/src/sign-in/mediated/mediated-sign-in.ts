@@ -61,7 +61,7 @@ export async function beginMediated(
   const user = `${clientId} ${userId}`
   const person = personOf(mediated, attempt.credentials)
   const counted = [
-    ...(person === null ? [] : [{ ...limits.person, owner: person }]),
+    { ...limits.person, owner: person },
     { ...limits.user, owner: user },
     { ...limits.client, owner: clientId },
   ]
@@ -224,12 +224,12 @@ async function count(
 }
 
 /**
- * Whom an attempt is about, before anybody knows whether they exist: what isn't secret of the credentials. Null where all
- * of them are: nothing secret is counted by, not even as a hash; User and client still count.
+ * Whom an attempt is about, before anybody knows whether they exist: what isn't secret of the credentials. There always is
+ * something, as the configuration has to have it; nothing secret is counted by, not even as a hash.
  */
-function personOf({ fields }: MediatedSettings, credentials: Readonly<Record<string, string>>): string | null {
+function personOf({ fields }: MediatedSettings, credentials: Readonly<Record<string, string>>): string {
   const open = fields.filter(({ secret }) => !secret).map(({ name }) => [name, fold(credentials[name] ?? '')])
-  return open.length > 0 ? JSON.stringify(open) : null
+  return JSON.stringify(open)
 }
 
 function fold(value: string): string {
