@@ -14,13 +14,15 @@ export default defineConfig({
     },
   },
   test: {
-    include: [
-      'packages/*/src/**/*.test.{ts,tsx}',
-      'examples/*/src/**/*.test.ts',
-      'test/**/*.test.ts',
-      'spec/**/*.test.ts',
-    ],
     globalSetup: ['test/setup/services.ts'],
+    projects: [
+      {
+        extends: true,
+        // Beside the code, with nothing that outlives them: they share their workers, which saves half a minute.
+        test: { name: 'units', include: ['packages/*/src/**/*.test.{ts,tsx}', 'spec/**/*.test.ts'], isolate: false },
+      },
+      { extends: true, test: { name: 'stories', include: ['examples/*/src/**/*.test.ts', 'test/**/*.test.ts'] } },
+    ],
     // Every core: what a test waits for is mostly a process, a browser or a database of its own.
     maxWorkers: '100%',
     testTimeout: 60_000,
