@@ -78,6 +78,51 @@ describe('a Company behind Node’s http', () => {
     expect(await raw(port, `${line}\r\nHost: h\r\nConnection: close\r\n\r\n`)).toContain(` ${status} `)
   })
 
+  it.each([
+    { what: 'a password in the Host', target: '/own/x', host: 'u:p@h', status: 400 },
+    { what: 'a name in the Host, at the site', target: '/page', host: 'u@h', status: 200 },
+    { what: 'a password in the target', target: 'http://u:p@h/own/x', host: 'h', status: 202 },
+    { what: 'a name in the target, at the site', target: 'http://u@h/page', host: 'h', status: 200 },
+    { what: 'a path in the Host, which makes no path of ours', target: '/x', host: 'h/own', status: 200 },
+    { what: 'a query in the Host, which takes no path away', target: '/own/x', host: 'h?', status: 400 },
+    { what: 'a port that is none', target: '/own/x', host: 'h:99999', status: 400 },
+    { what: 'an address that is none', target: '/own/x', host: '1.2.3.4.5', status: 400 },
+  ])('takes $what without falling over', async ({ target, host, status }) => {
+    const { port } = await siteAround(
+      toNodeHandler(
+        owner(async (request) => {
+          // As whoever makes one of it does: the library, and a site's own `account`.
+          new Request(request.url)
+          return new Response(await request.text(), { status: 202 })
+        }),
+      ),
+    )
+    const text = `POST ${target} HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}`
+    expect(await raw(port, text)).toContain(` ${status} `)
+  })
+
+  it('makes a Web Request of whatever a client writes there, so that no site falls over it', async () => {
+    const asked: (string | null)[][] = []
+    const { port } = await open((req, res) => {
+      const { url, headers } = toWebRequest(req)
+      asked.push([url, headers.get('host')])
+      res.end()
+    })
+    for (const [target, host] of [
+      ['/api?a=1', 'u:p@h'],
+      ['http://u:p@h/api', 'g'],
+      ['/api', 'h/own'],
+      ['//e/api', 'h h'],
+    ])
+      await raw(port, `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+    expect(asked).toEqual([
+      ['http://unreadable.invalid/api?a=1', 'u:p@h'],
+      ['http://h/api', 'g'],
+      ['http://unreadable.invalid/api', 'h/own'],
+      ['http://unreadable.invalid//e/api', 'h h'],
+    ])
+  })
+
   it('refuses a Host that is none, where no site could mean something by it', async () => {
     const { port } = await open(toNodeHandler(owner(tell)))
     expect(await raw(port, 'GET /own/x HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n')).toContain(' 400 ')

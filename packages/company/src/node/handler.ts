@@ -58,6 +58,8 @@ async function listenerOf(company: Mountable): Promise<Listener> {
   const listener = getRequestListener(
     (request, { incoming, outgoing }) => {
       const node = incoming as IncomingMessage
+      // A Host such as 1.2.3.4.5 has the letters of one and is none.
+      if (!URL.canParse(request.url)) return malformed()
       const mine = wasRead(node) ? withoutBody(request, node) : request
       noteNodeRequest(mine, node)
       return company.fetch(mine).catch((error: unknown) => {
@@ -75,12 +77,16 @@ async function listenerOf(company: Mountable): Promise<Listener> {
 function answerTo(error: unknown): Response | undefined {
   // Its connection is closed by now.
   if (error instanceof AnswerDropped) return undefined
-  const isMalformed = error instanceof Error && error.name === 'RequestError'
-  const [status, code, description] = isMalformed
-    ? [400, 'invalid_request', 'The address or the Host of the request is malformed.']
-    : [500, 'server_error', 'Something went wrong on our side.']
-  const headers = { 'cache-control': 'no-store' }
-  return Response.json({ error: code, error_description: description }, { status, headers })
+  if (error instanceof Error && error.name === 'RequestError') return malformed()
+  return refusal(500, 'server_error', 'Something went wrong on our side.')
+}
+
+function malformed(): Response {
+  return refusal(400, 'invalid_request', 'The address or the Host of the request is malformed.')
+}
+
+function refusal(status: number, error: string, error_description: string): Response {
+  return Response.json({ error, error_description }, { status, headers: { 'cache-control': 'no-store' } })
 }
 
 /** Whether somebody has read the body before. Exact bytes in `rawBody`, where some platforms keep them, do as well. */

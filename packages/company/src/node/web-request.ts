@@ -6,10 +6,24 @@ import { notePeerAddress } from '../http/peer-address.ts'
 /** Express and Connect take the mount's path off `url` and keep what was asked in `originalUrl`. */
 type Asked = IncomingMessage & { readonly originalUrl?: string }
 
-/** What was asked, as the client wrote it. */
+/** What was asked, as the client wrote it, but for a name and password in it: no Web Request can have them. */
 export function targetOf(request: IncomingMessage): string {
-  return (request as Asked).originalUrl ?? request.url ?? ''
+  const target = (request as Asked).originalUrl ?? request.url ?? ''
+  if (!isWholeUrl(target)) return target
+  const url = URL.parse(target)
+  if (url === null) return target
+  url.username = ''
+  url.password = ''
+  return url.href
 }
+
+/** RFC 9112, 3.2.2: to a proxy the whole URL is written, and a server has to take that too. */
+const isWholeUrl = (target: string) => /^https?:\/\//i.test(target)
+
+/** What a `Host` may be made of. Anything else would be read as a password, a path or a query of the URL. */
+const hostCharacters = /^[\w.:[\]-]+$/
+/** The host where `Host` is none: a name that nobody has (RFC 6761). The header itself stays, and is refused as it is. */
+const noHost = 'unreadable.invalid'
 
 /**
  * The URL of a request, or null where there is none that a Web Request could have. `Host` is the client's word: the
@@ -17,13 +31,13 @@ export function targetOf(request: IncomingMessage): string {
  */
 export function urlOf(request: IncomingMessage): string | null {
   const target = targetOf(request)
-  // RFC 9112, 3.2.2: to a proxy the whole URL is written, and a server has to take that too.
-  if (/^https?:\/\//i.test(target)) return URL.parse(target)?.href ?? null
+  if (isWholeUrl(target)) return URL.parse(target)?.href ?? null
   if (!target.startsWith('/')) return null
   const scheme = 'encrypted' in request.socket && request.socket.encrypted === true ? 'https' : 'http'
   const host = request.headers.host ?? request.headers[':authority'] ?? 'localhost'
   // Joined as text: resolved against a base, a target that begins with two slashes would name a host.
-  return URL.parse(`${scheme}://${host}${target}`)?.href ?? null
+  const parse = (name: string) => URL.parse(`${scheme}://${name}${target}`)?.href
+  return (hostCharacters.test(String(host)) ? parse(String(host)) : undefined) ?? parse(noHost) ?? null
 }
 
 /**
