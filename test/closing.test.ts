@@ -105,6 +105,21 @@ it.each(['HTTP', 'MCP'])('gives up at the deadline what hangs, and says so over 
   expect(world.log.filter((line) => line.startsWith('warn requests still ran at the deadline'))).toHaveLength(1)
 })
 
+it('takes a deadline that no timer could run for', async () => {
+  const { tool: slow, running, release } = waitingTool()
+  const world = await makeWorld({ tools: [slow] })
+  const { access_token } = await world.start()
+  const call = world.agent.call('/poppy/tools/slow', access_token)
+  const signal = await running
+  const closing = world.company.close({ deadline: Number.MAX_SAFE_INTEGER })
+  // One that goes off at once would have done so when others have gone off after each other.
+  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setTimeout(resolve, 1))
+  expect(signal.aborted).toBe(false)
+  release()
+  expect((await call).status).toBe(200)
+  await closing
+})
+
 it('does no more work once it is closed', async () => {
   const world = await makeWorld()
   await world.company.close()

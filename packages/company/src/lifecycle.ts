@@ -42,6 +42,8 @@ const cleanUpBite = 500
 const workBites = 20
 
 const defaultDeadline = 20_000
+/** The longest that a timer runs, in milliseconds: with more, Node lets it go off at once. */
+const longestTimer = 2_147_483_647
 /** Milliseconds that are left to requests that were given up, to say so to their callers. */
 const lastWords = 1000
 
@@ -133,7 +135,7 @@ export function createLifecycle(options: {
   /** Whether everything that ran has ended by then. */
   async function isIdleWithin(milliseconds: number): Promise<boolean> {
     const { promise: late, resolve } = Promise.withResolvers<false>()
-    const alarm = setTimeout(() => resolve(false), milliseconds)
+    const alarm = setTimeout(() => resolve(false), Math.min(milliseconds, longestTimer))
     const idle = async () => {
       while (running.size > 0) await Promise.allSettled(running)
       return true as const

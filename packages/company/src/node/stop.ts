@@ -22,12 +22,16 @@ export interface StopOptions {
   readonly deadline?: number
 }
 
+/** The longest that a timer runs, in milliseconds: with more, Node lets it go off at once. */
+const longest = 2_147_483_647
+
 /** How often connections that have become idle are looked for, in milliseconds. */
 const look = 25
 
 /**
  * Stops a server and its Company: first it asks clients to leave, then it takes no connections, finishes what runs, and
- * closes the Company. What still runs at the deadline is given up; the Company's own requests are told so.
+ * closes the Company. What still runs at the deadline is given up; the Company's own requests are told so. A WebSocket is
+ * its owner's to close: it is waited for until the deadline, and ends with the process.
  *
  * ```ts
  * stopOnSignals(() => stopServer(server, company))
@@ -52,11 +56,13 @@ export async function stopServer(server: Server, company: Closable, options: Sto
     await company.close({ deadline })
     // The site's own requests have the rest of the time.
     const over = new AbortController()
-    const late = wait(Math.max(0, ends - performance.now()), undefined, { signal: over.signal }).then(
+    const rest = Math.min(Math.max(0, ends - performance.now()), longest)
+    const late = wait(rest, undefined, { signal: over.signal }).then(
       () => server.closeAllConnections(),
       () => {},
     )
-    await closed
+    // Not for `closed` alone: a connection that became a WebSocket is the server's no more, and may stay for ever.
+    await Promise.race([closed, late])
     over.abort()
     await late
   } finally {
