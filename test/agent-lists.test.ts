@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { authorizationQuery, decideOn, exchange, getCode, openForm, openPage } from './setup/consent.ts'
+import { authorizationQuery, decideOn, exchange, getCode, openForm, openPage, redirectOf } from './setup/consent.ts'
 import { listTools, rightsOf, tokensOf } from './setup/rights.ts'
 import { makeWorld, outcome } from './setup/world.ts'
 
@@ -17,6 +17,7 @@ describe('a company’s lists of agents', () => {
     const { access_token, refresh_token = '' } = await world.signIn(agent, session_id)
     const bearer = await tokensOf(agent.startSession({ resource: mcp }, { proof: null }))
     const code = await getCode(world)
+    const another = await world.signIn(agent, (await world.start()).session_id)
 
     blocked.add(client)
     expect(await rightsOf(world, access_token)).toBe('401 invalid_token')
@@ -26,15 +27,17 @@ describe('a company’s lists of agents', () => {
       await agent.startSession({ session_id }),
       await agent.token({ grant_type: 'refresh_token', refresh_token }),
       await exchange(agent, code, session_id),
-      await agent.revoke(refresh_token),
     ])
       expect(await outcome(refused)).toBe('401 invalid_client')
     const page = await openPage(world, authorizationQuery(agent))
     expect([page.status, page.headers.get('location')]).toEqual([400, null])
+    // 4.9: whoever signs out is heard, blocked or not.
+    expect(await outcome(await agent.revoke(another.refresh_token ?? ''))).toBe('200')
     expect(await rightsOf(world, theirs.access_token, other)).toBe('out')
 
     blocked.clear()
     expect(await rightsOf(world, access_token)).toBe('in')
+    expect(await rightsOf(world, another.access_token)).toBe('out')
     expect(await outcome(await exchange(agent, code, session_id))).toBe('200')
   })
 
@@ -53,8 +56,12 @@ describe('a company’s lists of agents', () => {
     const { session_id } = await world.start()
     const form = await openForm(world)
     blocked.add(client)
-    const code =
-      new URL((await decideOn(world, form)).headers.get('location') ?? client).searchParams.get('code') ?? 'x'
-    expect(await outcome(await exchange(world.agent, code, session_id))).toBe('401 invalid_client')
+    const answer = await decideOn(world, form)
+    expect([answer.status, answer.headers.get('location')]).toEqual([400, null])
+    expect(await answer.text()).toContain('It may not come to Hotel Miramar any more')
+    // Nothing was spent: let in again, the person may still answer the page.
+    blocked.clear()
+    const { said } = redirectOf(await decideOn(world, form))
+    expect(await outcome(await exchange(world.agent, said.code ?? '', session_id))).toBe('200')
   })
 })

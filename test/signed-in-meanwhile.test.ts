@@ -87,7 +87,10 @@ describe.each(stores)('credentials that are being checked on $name', ({ missing,
     expect(await statusOf(await ask(world, await world.start()))).toBe('complete')
   })
 
-  test('buy nothing once the agent is blocked [4.1.blocklist]', async () => {
+  test.each<[string, (world: World, blocked: Set<string>) => unknown]>([
+    ['by the configuration', (world, blocked) => blocked.add(world.agent.clientId)],
+    ['in the store', (world) => world.company.agents.block(world.agent.clientId)],
+  ])('buy nothing once the agent is blocked %s [4.1.blocklist]', async (_where, block) => {
     const check = heldCheck()
     const blocked = new Set<string>()
     const config = { ...check.config, agents: { block: (clientId: string) => blocked.has(clientId) } }
@@ -96,7 +99,7 @@ describe.each(stores)('credentials that are being checked on $name', ({ missing,
     const reached = check.hold()
     const asked = ask(world, session)
     await reached
-    blocked.add(world.agent.clientId)
+    await block(world, blocked)
     check.letGo()
     expect(await outcome(await asked)).toBe('401 invalid_token')
     expect(await world.company.accounts.connectedAgents('acc-maya')).toEqual([])

@@ -1,6 +1,7 @@
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { revokeGrant } from '../../packages/company/src/accounts/store.ts'
+import { blockAgent, unblockAgent } from '../../packages/company/src/agents/store.ts'
 import { admitProof, claimIds, signInSession } from '../../packages/company/src/sessions/store.ts'
 import { spendCode } from '../../packages/company/src/sign-in/store.ts'
 import type { Scope } from '../../packages/company/src/store/database.ts'
@@ -15,7 +16,7 @@ export type StoreAddress =
 
 /** `keys` are claimed one after the other; the result has an answer for each. */
 export interface StoreTask {
-  readonly work: 'open' | 'admit' | 'ids' | 'spend' | 'sign in' | 'revoke'
+  readonly work: 'open' | 'admit' | 'ids' | 'spend' | 'sign in' | 'revoke' | 'block' | 'unblock'
   readonly company: string
   readonly now: number
   readonly keys: readonly string[]
@@ -44,6 +45,8 @@ const works: Record<
   'sign in': async (scope, key, now) =>
     (await signInSession(scope, { sessionId: key, account: `of ${process.pid}`, grantId: 'g', now })) === 'signed_in',
   revoke: (scope, key, now) => revokeGrant(scope, { grantId: key, now }),
+  block: (scope, key, now) => blockAgent(scope, { clientId: key, reason: `by ${process.pid}`, now }),
+  unblock: (scope, key) => unblockAgent(scope, key),
 }
 
 /** Out of this process before it can be killed. A reader that is busy leaves the pipe full for a while. */

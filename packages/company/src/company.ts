@@ -1,11 +1,13 @@
 import { isLoopbackHost } from '@poppyseed/protocol'
 import { type Accounts, createAccounts } from './accounts/connections.ts'
-import { createAdmission } from './agents/admission.ts'
+import { createAdmission, readList } from './agents/admission.ts'
+import { type Agents, createAgents } from './agents/blocking.ts'
 import { createAgentDirectory } from './agents/directory.ts'
 import { createLogos, fetchByCompany, fetchGuarded, logoPeriod } from './agents/logo.ts'
 import { createNewcomers } from './agents/newcomers.ts'
 import { createRegistration } from './agents/registration.ts'
 import { newPerHourOf } from './agents/settings.ts'
+import { isAgentBlocked } from './agents/store.ts'
 import { type BrowserReader, readBrowserPrincipal } from './browser/browser-principal.ts'
 import { type CheckedConfig, type CompanyConfig, checkConfig } from './config.ts'
 import { createAddressMarks } from './crypto/address-mark.ts'
@@ -82,6 +84,8 @@ export interface Company {
    */
   readonly supports: (principal: Principal, extension: string) => Promise<boolean>
   readonly accounts: Accounts
+  /** Keeps Personal Agents out (4.1), and lets them in again. */
+  readonly agents: Agents
   /** Opens and migrates the store. The first request does it too; calling it first shows a wrong store at once. */
   readonly start: () => Promise<void>
   /**
@@ -152,6 +156,7 @@ export function createCompany(config: CompanyConfig): Company {
   const importKey = createKeyImporter()
   const agents = config.agents ?? {}
   const admission = createAdmission(agents)
+  const isListed = readList(agents.block ?? [])
   const newcomers = createNewcomers({
     scope: () => lifecycle.scope(),
     now,
@@ -161,7 +166,8 @@ export function createCompany(config: CompanyConfig): Company {
   const directory = createAgentDirectory({
     fetchDocument: watchFetches(config.fetchDocument ?? (fetcher as NonNullable<typeof fetcher>), telemetry.part),
     now,
-    allow: admission.admits,
+    allow: agents.allow,
+    block: async (clientId) => (await isListed(clientId)) || isAgentBlocked(await lifecycle.scope(), clientId),
     allowHttp: development,
     importKey,
     log,
@@ -306,6 +312,7 @@ export function createCompany(config: CompanyConfig): Company {
     browserPrincipal: async (request) =>
       browsers === null ? null : lifecycle.run(() => readBrowserPrincipal(request, browsers)),
     accounts,
+    agents: createAgents({ scope: lifecycle.scope, now, log, allowHttp: development }),
     start: lifecycle.start,
     close: async (options) => lifecycle.close(options),
     work: lifecycle.work,

@@ -64,6 +64,11 @@ export function createCompany(config: CompanyConfig): Company {
       exportPerson: async (person) => (await load()).accounts.exportPerson(person),
       erasePerson: async (person) => (await load()).accounts.erasePerson(person),
     }),
+    agents: Object.freeze<Company['agents']>({
+      block: async (clientId, options) => (await load()).agents.block(clientId, options),
+      unblock: async (clientId) => (await load()).agents.unblock(clientId),
+      blocked: async () => (await load()).agents.blocked(),
+    }),
     start: async () => (await load()).start(),
     close: async (options) => (await load()).close(options),
     work: async () => (await load()).work(),

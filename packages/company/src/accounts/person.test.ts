@@ -124,6 +124,8 @@ const columns = {
     last_seen_at: 'none',
     registered_at: 'none',
   },
+  // Which agents the company keeps out: nobody's, and a block would be no block if a person could delete it.
+  poppy_blocked_agents: { company: 'none', client_id: 'none', reason: 'none', blocked_at: 'none' },
   poppy_schema: { version: 'none' },
 } satisfies { [Table in keyof Tables]: Record<keyof Tables[Table], Kind> }
 

@@ -23,7 +23,8 @@ export interface RevocationEndpoint {
 
 /**
  * Revokes an Account Token and signs out every Session that it signed in. Unknown and already revoked tokens are 200;
- * another client's token is refused and keeps working.
+ * another client's token is refused and keeps working. An agent that the company has blocked may sign out too: that only
+ * takes access away.
  */
 export async function handleRevocation(request: Request, endpoint: RevocationEndpoint): Promise<Response> {
   const { requestLimits } = endpoint
@@ -34,7 +35,12 @@ export async function handleRevocation(request: Request, endpoint: RevocationEnd
     const { directory, audiences } = endpoint
     return {
       parameters,
-      client: await authenticateClient(parameters, request, { directory, audiences, now: now / 1000 }),
+      client: await authenticateClient(parameters, request, {
+        directory,
+        audiences,
+        now: now / 1000,
+        evenBlocked: true,
+      }),
     }
   })
   const notCounted = requestLimits.countTokenRequest(client.clientId)

@@ -1,9 +1,12 @@
 /** Personal Agents by `client_id`, compared as strings, or a function that says whether one is in it. */
 export type AgentList = readonly string[] | ((clientId: string) => boolean | Promise<boolean>)
 
-/** 4.1: which Personal Agents may come, by the company's own lists. Asked again on each request, so a block bites at once. */
+/**
+ * 4.1: which Personal Agents may come, by the lists of the configuration. Asked again on each request, so a block bites at
+ * once. What is blocked in the store is read together with a Session, and by the directory where there is none.
+ */
 export interface Admission {
-  /** Whether this `client_id` may come in: not blocked, and on the allow list where there is one. */
+  /** Whether this `client_id` may come in: not on the block list, and on the allow list where there is one. */
   readonly admits: (clientId: string) => boolean | Promise<boolean>
 }
 

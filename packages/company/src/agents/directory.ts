@@ -30,7 +30,12 @@ export interface AgentDirectory {
    * @throws PoppyError `invalid_client`, the same for every cause; `temporarily_unavailable` when too many unknown
    * agents arrive at once
    */
-  readonly find: (clientId: string) => Promise<KnownAgent>
+  readonly find: (clientId: string, options?: FindOptions) => Promise<KnownAgent>
+  /**
+   * Whether a `client_id` may come in at all: not blocked, and on the allow list where there is one. Fetches nothing.
+   * @throws PoppyError `invalid_client`
+   */
+  readonly admit: (clientId: string, options?: FindOptions) => Promise<void>
   /**
    * Lets an agent in that was found and then authenticated: registered where that is required, and not one new agent too
    * many. Each endpoint at which agents authenticate asks it.
@@ -43,6 +48,12 @@ export interface AgentDirectory {
    * @throws PoppyError `invalid_client`, `rate_limited`, `temporarily_unavailable`
    */
   readonly checkRegistered: (agent: KnownAgent) => Promise<void>
+}
+
+/** How an agent is looked for. */
+export interface FindOptions {
+  /** Also one that is blocked: at sign-out (4.9), and where the same request has been let in already. */
+  readonly evenBlocked?: boolean
 }
 
 /** What a directory needs. */
@@ -130,12 +141,17 @@ export function createAgentDirectory(options: AgentDirectoryOptions): AgentDirec
     }
   }
 
+  async function admit(clientId: string, { evenBlocked = false }: FindOptions = {}): Promise<void> {
+    if (!isClientId(clientId, allowHttp)) throw refused('not a client_id')
+    // 4.1: asked before anything is fetched for it. Block wins.
+    if (!evenBlocked && (await isBlocked(clientId))) throw refused('blocked')
+    if (!(await isAllowed(clientId))) throw refused('not on the allow list')
+  }
+
   return {
-    async find(clientId) {
-      if (!isClientId(clientId, allowHttp)) throw refused('not a client_id')
-      // 4.1: asked before anything is fetched for it. Block wins.
-      if (await isBlocked(clientId)) throw refused('blocked')
-      if (!(await isAllowed(clientId))) throw refused('not on the allow list')
+    admit,
+    async find(clientId, how) {
+      await admit(clientId, how)
       const metadata = await documents.get(clientId).then(
         (found) => found.value,
         (error: unknown) => {

@@ -1,8 +1,11 @@
 import type { Scope } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import type { AgentsTable } from '../store/tables.ts'
+import type { AgentsTable, BlockedAgentsTable } from '../store/tables.ts'
 
-/** Personal Agents that authenticated here (4.1). Written at first sight and then once a day, never by a call. */
+/**
+ * Personal Agents that authenticated here (4.1), written at first sight and then once a day, never by a call; and those
+ * that the company has blocked.
+ */
 
 /** An agent as it is kept. */
 export type AgentRow = AgentsTable
@@ -107,4 +110,63 @@ export async function agentNames(
     .where('client_id', 'in', [...new Set(clientIds)].slice(0, 500))
     .execute()
   return new Map(rows.map((row) => [row.client_id, row.name]))
+}
+
+const isBlockedText = `select client_id from poppy_blocked_agents where company = :company and client_id = :clientId`
+const findBlock = statement<{ readonly clientId: string }, { readonly client_id: string }>({
+  sqlite: isBlockedText,
+  postgres: isBlockedText,
+})
+
+/**
+ * Whether the company has blocked an agent (4.1). For requests that come without a Session: those with one find it there.
+ */
+export async function isAgentBlocked(scope: Scope, clientId: string): Promise<boolean> {
+  return (await findBlock(scope, { clientId })).length > 0
+}
+
+/** Blocks an agent. False when it is blocked already: then it keeps its date, and a new reason takes the old one's place. */
+export async function blockAgent(
+  { db, company }: Scope,
+  block: { readonly clientId: string; readonly reason: string | null; readonly now: number },
+): Promise<boolean> {
+  const { clientId, reason } = block
+  return db.transaction(async () => {
+    const added = await db.query
+      .insertInto('poppy_blocked_agents')
+      .values({ company, client_id: clientId, reason, blocked_at: block.now })
+      .onConflict((conflict) => conflict.doNothing())
+      .returning('client_id')
+      .execute()
+    if (added.length === 0 && reason !== null)
+      await db.query
+        .updateTable('poppy_blocked_agents')
+        .set({ reason })
+        .where('company', '=', company)
+        .where('client_id', '=', clientId)
+        .execute()
+    return added.length > 0
+  })
+}
+
+/** Takes a block back. False when there was none. */
+export async function unblockAgent({ db, company }: Scope, clientId: string): Promise<boolean> {
+  const removed = await db.query
+    .deleteFrom('poppy_blocked_agents')
+    .where('company', '=', company)
+    .where('client_id', '=', clientId)
+    .returning('client_id')
+    .execute()
+  return removed.length > 0
+}
+
+/** Who is blocked, the newest first. */
+export async function blockedAgents({ db, company }: Scope): Promise<readonly BlockedAgentsTable[]> {
+  return db.query
+    .selectFrom('poppy_blocked_agents')
+    .selectAll()
+    .where('company', '=', company)
+    .orderBy('blocked_at', 'desc')
+    .orderBy('client_id')
+    .execute()
 }

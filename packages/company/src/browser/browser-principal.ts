@@ -33,6 +33,7 @@ export async function readBrowserPrincipal(request: Request, reader: BrowserRead
   const session = await readSession(scope, { sessionId, now, idle: reader.limits.idle })
   // 5: never longer than its Session
   if (session === null || !isActive(session, reader.limits, now)) return null
+  if (session.blockedAt !== null) return null
   if (!(await reader.admission.admits(session.clientId))) return null
   return principalNow(scope.company, session, now)
 }

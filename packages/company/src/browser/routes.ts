@@ -52,7 +52,7 @@ export async function joinBrowser(request: Request, endpoint: BrowserEndpoint): 
       endpoint: endpoint.endpoint,
       now: now / 1000,
       skew: assertionSkew,
-      findClient: endpoint.directory.find,
+      findClient: (clientId) => endpoint.directory.find(clientId),
     })
   })
   // Against the client that signed it; whether the Session is theirs is not known yet.

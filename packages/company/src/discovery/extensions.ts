@@ -76,7 +76,8 @@ export function createExtensionCheck(
 ): ExtensionCheck {
   async function has({ clientId }: Principal, extension: string): Promise<boolean> {
     if (!Object.hasOwn(extensions, extension)) return false
-    const agent = await directory.find(clientId).catch((error: unknown) => {
+    // A Principal is somebody who was let in: that is not asked twice.
+    const agent = await directory.find(clientId, { evenBlocked: true }).catch((error: unknown) => {
       if (!(error instanceof PoppyError)) throw error
       // Whether it has the extension isn't known, so neither answer would be true.
       throw new PoppyError('temporarily_unavailable', {

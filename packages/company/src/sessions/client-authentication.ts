@@ -36,6 +36,8 @@ export interface ClientSettings {
   readonly audiences: readonly string[]
   /** Seconds since 1970. */
   readonly now: number
+  /** Whether a blocked agent is heard too: it may always sign out (4.9). */
+  readonly evenBlocked?: boolean
 }
 
 function refuse(reason: string): PoppyError {
@@ -58,7 +60,7 @@ export async function authenticateClient(
     throw refuse('no client assertion')
   const clientId = parameters.get('client_id') ?? subjectOf(assertion)
   if (clientId === undefined) throw missingClientId()
-  const agent = await settings.directory.find(clientId)
+  const agent = await settings.directory.find(clientId, { evenBlocked: settings.evenBlocked === true })
   const checked = await checkClientAssertion(assertion, {
     clientId,
     audiences: settings.audiences,

@@ -27,7 +27,7 @@ export function currentGrant(session: SessionState, now: number): SessionState['
  * The Principal of a token: what it was issued with, cut down to what its Session and grant have at this moment. A
  * token from before the sign-in stays signed out, a narrowed one stays narrow, and one from before a sign-out stays
  * signed out also after the next sign-in.
- * @throws PoppyError `invalid_token` when the Session is gone
+ * @throws PoppyError `invalid_token` when the Session is gone, and when its agent is blocked
  */
 export function principalOf(
   token: SessionToken,
@@ -46,6 +46,8 @@ export function principalOf(
       reason: 'no such active session',
     })
   }
+  // 4.1: read with the Session, so a block bites on the next request of any instance
+  refuseBlocked(session)
   const grant = token.grantId !== undefined && token.epoch === session.epoch ? currentGrant(session, now) : null
   return Object.freeze({
     company: token.company,
@@ -57,6 +59,15 @@ export function principalOf(
     resource: token.resource ?? null,
     grantId: grant?.id ?? null,
   })
+}
+
+/**
+ * 4.1: what a blocked agent is told wherever it comes with a Session.
+ * @throws PoppyError `invalid_token`
+ */
+export function refuseBlocked(session: SessionState): void {
+  if (session.blockedAt === null) return
+  throw new PoppyError('invalid_token', { description: 'The Session Token is not valid.', reason: 'client blocked' })
 }
 
 /**

@@ -2,8 +2,18 @@ import { describe, expect, it } from 'vitest'
 import { days, grantRow, minutes, now, sessionRow } from '../../../../test/setup/rows.ts'
 import { race, stores } from '../../../../test/setup/stores.ts'
 import { insertGrant, revokeGrant } from '../accounts/store.ts'
+import { blockAgent, unblockAgent } from '../agents/store.ts'
 import type { Scope } from '../store/database.ts'
-import { admitProof, claimIds, claimProof, endSession, insertSession, readSession, signInSession } from './store.ts'
+import {
+  admitProof,
+  claimIds,
+  claimProof,
+  endSession,
+  insertSession,
+  peekSession,
+  readSession,
+  signInSession,
+} from './store.ts'
 
 const company = 'https://miramar.example'
 const idle = days(30)
@@ -43,6 +53,7 @@ describe.each(stores)('Sessions in $name', { timeout: 60_000 }, ({ missing, fres
         expiresAt: now + days(90),
         endedAt: null,
         grant: null,
+        blockedAt: null,
       },
     })
     expect(await admitProof(scope, proof('a'))).toEqual({ replayed: true })
@@ -193,6 +204,31 @@ describe.each(stores)('Sessions in $name', { timeout: 60_000 }, ({ missing, fres
       expect(await signInSession(scope, { sessionId, account: 'ada', grantId: 'g', now })).toBe('gone')
     }
     expect(await readSession(scope, { sessionId: 'ended', now, idle })).toMatchObject({ endedAt: now, account: null })
+  })
+
+  test('a blocked agent’s Session is read with the block, and what it tries is no use of it', async () => {
+    const scope = await start()
+    await insertSession(scope, sessionRow({ account: 'ada', grant_id: 'g' }))
+    await insertGrant(scope, grantRow())
+    const later = now + minutes(5)
+    const block = { clientId: 'https://agent.example/client', reason: null, now: later }
+    await blockAgent(scope, block)
+    await blockAgent({ ...scope, company: 'https://other.example' }, block)
+    const admitted = await admitProof(scope, proof('a', { now: later }))
+    expect(admitted).toMatchObject({ replayed: false, session: { blockedAt: later } })
+    expect(await readSession(scope, { sessionId: 's', now: later, idle })).toMatchObject({ blockedAt: later })
+    expect(await peekSession(scope, 's')).toMatchObject({
+      blockedAt: later,
+      lastUsedAt: now,
+      grant: { lastUsedAt: now },
+    })
+    await unblockAgent(scope, block.clientId)
+    await readSession(scope, { sessionId: 's', now: later, idle })
+    expect(await peekSession(scope, 's')).toMatchObject({
+      blockedAt: null,
+      lastUsedAt: later,
+      grant: { lastUsedAt: later },
+    })
   })
 
   test('a sign-in after the last one ran out counts a sign-out; one that replaces a good one does not', async () => {

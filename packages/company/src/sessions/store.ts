@@ -38,6 +38,8 @@ export interface SessionState {
     /** As it was before this read noted the use. */
     readonly lastUsedAt: number
   } | null
+  /** When its Personal Agent was blocked by the company (4.1); null when it isn't. */
+  readonly blockedAt: number | null
 }
 
 /** What {@link admitProof} found. */
@@ -259,15 +261,15 @@ async function stateOf(scope: Scope, row: SessionRow, touching: Touching): Promi
   return session
 }
 
-function isRunning({ endedAt, expiresAt, lastUsedAt }: SessionState, { now, aliveAt }: Touching): boolean {
-  return endedAt === null && now < expiresAt && lastUsedAt > aliveAt
+function isRunning({ endedAt, expiresAt, lastUsedAt, blockedAt }: SessionState, { now, aliveAt }: Touching): boolean {
+  return blockedAt === null && endedAt === null && now < expiresAt && lastUsedAt > aliveAt
 }
 
 function parseState({ state }: SessionRow): SessionState | null {
   if (state === null) return null
   const values = typeof state === 'string' ? (JSON.parse(state) as SessionValues) : state
   const [id, clientId, userId, account, grantId, epoch, createdAt, lastUsedAt, expiresAt, endedAt, ...ofGrant] = values
-  const [grant, scopes, grantExpiresAt, revokedAt, grantUsedAt] = ofGrant
+  const [grant, scopes, grantExpiresAt, revokedAt, grantUsedAt, blockedAt] = ofGrant
   return {
     id,
     clientId,
@@ -289,5 +291,6 @@ function parseState({ state }: SessionRow): SessionState | null {
             revokedAt,
             lastUsedAt: grantUsedAt ?? 0,
           },
+    blockedAt,
   }
 }

@@ -1,4 +1,4 @@
-import { type ClientMetadata, formatScope, isScope } from '@poppyseed/protocol'
+import { type ClientMetadata, formatScope, isScope, PoppyError } from '@poppyseed/protocol'
 import { z } from 'zod'
 import { endForms } from '../accounts/person-store.ts'
 import type { AgentDirectory } from '../agents/directory.ts'
@@ -205,6 +205,13 @@ export async function decideAuthorization(request: Request, settings: SignInSett
       problem: 'Choose at least one right to approve, or decline.',
     })
   }
+  if (decision === 'approve' && !(await isAdmitted(asked.clientId, settings))) {
+    return messagePage({
+      status: 400,
+      title: 'This agent can’t be let in',
+      text: `It may not come to ${settings.organization} any more. ${nothingChanged} Close this page.`,
+    })
+  }
   const code = base64urlOf(settings.random(32))
   const scope = await settings.scope()
   const now = settings.now()
@@ -246,4 +253,15 @@ export async function decideAuthorization(request: Request, settings: SignInSett
   return decision === 'approve'
     ? redirectBack(asked.redirectUri, settings.issuer, { code, state: asked.state })
     : redirectBack(asked.redirectUri, settings.issuer, { error: 'access_denied', state: asked.state })
+}
+
+/** 4.1: blocked since the page was opened, there is nobody to approve. */
+async function isAdmitted(clientId: string, { directory }: SignInSettings): Promise<boolean> {
+  try {
+    await directory.admit(clientId)
+    return true
+  } catch (error) {
+    if (error instanceof PoppyError) return false
+    throw error
+  }
 }

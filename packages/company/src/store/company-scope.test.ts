@@ -103,6 +103,10 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   addAgent: (scope) => agents.addAgent(scope, newAgent),
   noteAgent: (scope) => agents.noteAgent(scope, { clientId: 'https://agent.example/client', name: 'New name', now }),
   agentNames: async (scope) => [...(await agents.agentNames(scope, ['https://agent.example/client']))],
+  isAgentBlocked: (scope) => agents.isAgentBlocked(scope, 'https://agent.example/client'),
+  blockAgent: (scope) => agents.blockAgent(scope, { clientId: 'https://agent.example/client', reason: 'again', now }),
+  unblockAgent: (scope) => agents.unblockAgent(scope, 'https://agent.example/client'),
+  blockedAgents: async (scope) => (await agents.blockedAgents(scope)).map(({ company: _company, ...agent }) => agent),
   insertBrowser: (scope) => browsers.insertBrowser(scope, { cookieHash: 'new', sessionId: 's', now, expiresAt: later }),
   findBrowser: (scope) => browsers.findBrowser(scope, { cookieHash: 'cookie', now }),
   deleteBrowser: (scope) => browsers.deleteBrowser(scope, 'cookie'),
@@ -137,6 +141,7 @@ const tables = [
   'poppy_attempts',
   'poppy_mediated',
   'poppy_retired_tokens',
+  'poppy_blocked_agents',
   'poppy_proofs',
 ] as const
 
@@ -165,6 +170,7 @@ async function fill(scope: Scope): Promise<void> {
   await sessions.claimProof(scope, { ...proof, proofId: 'earlier' })
   await sessions.claimIds(scope, [{ kind: 'form', owner: 'ada', id: 'earlier', expiresAt: now }])
   await agents.addAgent(scope, { ...newAgent, client_id: 'https://agent.example/client', site: 'agent.example' })
+  await agents.blockAgent(scope, { clientId: 'https://agent.example/client', reason: null, now })
 }
 
 /** How often a statement touches a table, and how often it names the Company for it. */

@@ -216,6 +216,16 @@ const migrations: readonly Migration[] = [
       await createIndex('poppy_retired_tokens', ['company', 'grant_id'])
     },
   },
+  {
+    title: 'Personal Agents that are blocked',
+    run: ({ createTable }) =>
+      createTable('poppy_blocked_agents', ['company', 'client_id'], {
+        company: 'text',
+        client_id: 'text',
+        reason: 'text?',
+        blocked_at: 'time',
+      }),
+  },
 ]
 
 /** The schema that this release of the library works with. */

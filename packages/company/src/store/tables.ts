@@ -14,6 +14,7 @@ export interface Tables {
   poppy_attempts: AttemptsTable
   poppy_mediated: MediatedTable
   poppy_retired_tokens: RetiredTokensTable
+  poppy_blocked_agents: BlockedAgentsTable
   poppy_schema: SchemaTable
 }
 
@@ -119,6 +120,15 @@ export interface AgentsTable {
   last_seen_at: number
   /** When the company's `register` said yes; null where it was never asked. */
   registered_at: number | null
+}
+
+/** 4.1: Personal Agents that the company keeps out. A row stays until somebody takes the block back. */
+export interface BlockedAgentsTable {
+  company: string
+  client_id: string
+  /** Why, in the company's own words. */
+  reason: string | null
+  blocked_at: number
 }
 
 /** 4.6: requests to sign in by a device, decided once and spent once. */

@@ -6,7 +6,7 @@ import { grantsOf, wasRevokedSince } from '../../accounts/store.ts'
 import type { Admission } from '../../agents/admission.ts'
 import type { KeyedHash } from '../../crypto/keyed-hash.ts'
 import type { Principal } from '../../sessions/principal.ts'
-import { isActive } from '../../sessions/rights.ts'
+import { isActive, refuseBlocked } from '../../sessions/rights.ts'
 import { invalidSession } from '../../sessions/session-grant.ts'
 import { peekSession } from '../../sessions/store.ts'
 import type { TokenSettings } from '../../sessions/token-request.ts'
@@ -82,6 +82,7 @@ export async function beginMediated(
 
   const session = await peekSession(scope, principal.sessionId)
   if (!session || !isActive(session, token.limits, now)) throw invalidSession('ended')
+  refuseBlocked(session)
   if (session.account !== null && session.account !== account) throw accountMismatch()
   const grants = await grantsOf(scope, { account, now })
   const signIn: MediatedSignIn = {
@@ -155,6 +156,7 @@ async function complete(
   const session = await peekSession(scope, principal.sessionId)
   // Thrown: nothing of this transaction may be kept, a code that was right among it.
   if (!session || !isActive(session, token.limits, now)) throw invalidSession('ended')
+  refuseBlocked(session)
   if (session.account !== null && session.account !== signIn.account) throw accountMismatch()
   const { issued } = await grantSignIn(
     { client, scope, settings: token },
