@@ -73,7 +73,7 @@ describe.skipIf(chromiumMissing)('a person lets an agent in, in a real browser',
         )
         expect(text).toMatch(/90 days/)
         await expect(page.getByRole('link', { name: 'connected agents' }).getAttribute('href')).resolves.toBe(
-          `${hotel.origin}/account#agents`,
+          `${hotel.origin}/poppy/agents`,
         )
         await screenshot(page, `consent-${screen}-${scheme}`)
         expect(await axe(page)).toEqual([])

@@ -1,11 +1,23 @@
 import { type Account, type Company, type CompanyConfig, createCompany, type Logger, ToolError, tool } from 'poppyseed'
 import { sqlite } from 'poppyseed/sqlite'
 import { z } from 'zod'
+import { addBookingNote, bookingsOf, MAX_NOTE } from './bookings.ts'
 import { dayAt } from './days.ts'
+import { codeMail } from './mails.ts'
+import type { Outbox } from './outbox.ts'
 import type { ConnectedAgents } from './pages/account.tsx'
 import { Refusal } from './refusal.ts'
+import { scopes } from './scopes.ts'
+import { guestById } from './sessions.ts'
+import { signIn } from './sign-in.ts'
 import type { HotelDatabase } from './sql.ts'
-import { addBookingNote, bookingsOf, loyaltyPoints, MAX_NOTE, roomDetails, searchRooms } from './tools-data.ts'
+import { loyaltyPoints, roomDetails, searchRooms } from './tools-data.ts'
+import type { FindAgent } from './visitor.ts'
+
+type MediatedSignIn = NonNullable<NonNullable<CompanyConfig['signIn']>['mediated']>
+
+/** The cookie of an agent's browser. It has a name of its own beside the guest's. */
+const agentCookie = '__Host-miramar_agent'
 
 /** The hotel as a Company of the Personal Agent Protocol: everything that it had to write is in this file. */
 export type HotelCompanyOptions = {
@@ -15,6 +27,8 @@ export type HotelCompanyOptions = {
   /** The file in which the library keeps Sessions and sign-ins. */
   readonly file: string
   readonly account: (request: Request) => Promise<Account | null>
+  /** Where one-time codes are mailed to, or null where nobody could read them: then agents bring no credentials. */
+  readonly codes: Outbox | null
   /** From which IP address a request comes. */
   readonly address: (request: Request) => string
   readonly log: Logger
@@ -38,13 +52,13 @@ export function createHotelCompany(options: HotelCompanyOptions): Company {
     store: sqlite(options.file),
     account: options.account,
     signInPage: (returnTo) => `/login?next=${encodeURIComponent(returnTo)}`,
-    connectedAgentsPage: '/account#agents',
-    scopes: {
-      'poppy:read': 'See your bookings and your notes on them',
-      'poppy:write': 'Add notes to your bookings',
-      loyalty: 'See your points',
+    scopes,
+    signIn: {
+      direct: ['poppy:read', 'poppy:write', 'loyalty'],
+      device: ['poppy:read', 'poppy:write', 'loyalty'],
+      ...(options.codes ? { mediated: mediatedSignIn(database, options.codes, now) } : {}),
     },
-    signIn: { direct: ['poppy:read', 'poppy:write', 'loyalty'] },
+    browser: { cookie: agentCookie },
     tools: hotelTools(database, now),
     development: protocol === 'http:',
     address: options.address,
@@ -52,6 +66,49 @@ export function createHotelCompany(options: HotelCompanyOptions): Company {
     now,
     ...(options.fetchDocument ? { fetchDocument: options.fetchDocument } : {}),
   })
+}
+
+/**
+ * Mediated Sign-In (4.7): an agent that holds a guest's email address and password, checked by the sign-in of the site and
+ * within the same limits. It can only look, and while it is new to the account it needs a code from the guest's mail too.
+ */
+function mediatedSignIn(database: HotelDatabase, codes: Outbox, now: () => number): MediatedSignIn {
+  return {
+    scopes: ['poppy:read', 'loyalty'],
+    fields: [
+      { name: 'email', label: 'Email address', secret: false },
+      { name: 'password', label: 'Password', secret: true },
+    ],
+    async verify({ email = '', password = '' }) {
+      try {
+        return await signIn(database, { email: email.slice(0, 254), password: password.slice(0, 1024) }, now())
+      } catch (error) {
+        // Too many tries: to an agent that is no other answer than a wrong password.
+        if (error instanceof Refusal) return null
+        throw error
+      }
+    },
+    sendCode(code, { account, clientId, scopes: wanted }) {
+      const guest = guestById(database, account)
+      if (!guest) throw new TypeError('a sign-in is for a guest that is not there')
+      codes.send(codeMail(guest, code, { host: new URL(clientId).host, scopes: wanted }))
+      const [name = '', domain = ''] = guest.email.split('@')
+      return `Email to ${name.slice(0, 1)}…@${domain}`
+    },
+  }
+}
+
+/** Tells the site whose browser a request comes from (5). */
+export function agentFinder(company: () => Company): FindAgent {
+  return async (request) => {
+    const principal = await company().browserPrincipal(request)
+    if (principal !== null) {
+      const { sessionId, account, scopes: given, clientId } = principal
+      return { sessionId, account, scopes: given, host: new URL(clientId).host }
+    }
+    const names = (request.headers.get('cookie') ?? '').split(';').map((pair) => pair.split('=', 1)[0]?.trim())
+    return names.includes(agentCookie) ? 'ended' : null
+  }
 }
 
 function hotelTools(database: HotelDatabase, now: () => number) {

@@ -2,21 +2,13 @@ import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { addBookingNote, bookingsOf, bookRoom, cancelBooking, MAX_NOTE } from './bookings.ts'
 import { openDatabase as open } from './database.ts'
 import { addDays } from './days.ts'
 import { Refusal } from './refusal.ts'
 import { readSecret } from './secret.ts'
 import { all, type HotelDatabase, one } from './sql.ts'
-import {
-  addBookingNote,
-  allRooms,
-  bookingsOf,
-  bookRoom,
-  loyaltyPoints,
-  MAX_NOTE,
-  roomDetails,
-  searchRooms,
-} from './tools-data.ts'
+import { allRooms, loyaltyPoints, roomDetails, searchRooms } from './tools-data.ts'
 
 const now = Date.parse('2027-03-01T12:00:00Z')
 const today = '2027-03-01'
@@ -69,6 +61,21 @@ describe('the database', () => {
       expect([name, statSync(join(directory, name)).mode & 0o777]).toEqual([name, 0o600])
     }
     database.close()
+  })
+
+  it('brings a file of the first version up to date and keeps what is in it', () => {
+    const first = openDatabase(directory, now)
+    const maya = guestId(first, 'maya@example.com')
+    first.exec('alter table bookings drop column cancelled_at; pragma user_version = 1')
+    first.close()
+    const second = openDatabase(directory, now)
+    expect(bookingsOf(second, maya).map(({ id, status }) => `${id} ${status}`)).toEqual([
+      'MIR-3121 booked',
+      'MIR-3058 booked',
+      'MIR-2417 booked',
+    ])
+    expect(cancelBooking(second, maya, 'MIR-3121', now).isNew).toBe(true)
+    second.close()
   })
 
   it('refuses a file from a newer version and leaves it alone', () => {
@@ -149,6 +156,45 @@ describe('what the tools ask', () => {
     expect(code({ slug: 'attic' })).toBe('not_found')
     expect(code({ from: '2027-02-01', to: '2027-02-03' })).toBe('invalid')
     expect(code({})).toBe('none')
+    database.close()
+  })
+})
+
+describe('cancelling', () => {
+  it('frees the room, and happens once', () => {
+    const database = openDatabase(directory, now)
+    const maya = guestId(database, 'maya@example.com')
+    const arrival = addDays(today, 24)
+    const isFree = () =>
+      searchRooms(database, { from: arrival, to: addDays(arrival, 1) }).some(({ slug }) => slug === 'levante')
+    expect(isFree()).toBe(false)
+    expect(cancelBooking(database, maya, 'MIR-3058', now)).toMatchObject({
+      booking: { id: 'MIR-3058', status: 'cancelled', notes: [expect.any(String)] },
+      isNew: true,
+    })
+    expect(isFree()).toBe(true)
+    expect(cancelBooking(database, maya, 'MIR-3058', now + 30 * 86_400_000)).toMatchObject({ isNew: false })
+    expect(bookingsOf(database, maya).map(({ id, status }) => `${id} ${status}`)).toContain('MIR-3058 cancelled')
+    expect(codeOf(() => addBookingNote(database, maya, 'MIR-3058', 'Still coming?', now))).toBe('invalid')
+    database.close()
+  })
+
+  it('is possible until the day before arrival, for one’s own bookings', () => {
+    const database = openDatabase(directory, now)
+    const maya = guestId(database, 'maya@example.com')
+    const jonas = guestId(database, 'guest2@example.com')
+    const at = (inDays: number) => codeOf(() => cancelBooking(database, maya, 'MIR-3058', now + inDays * 86_400_000))
+    expect([at(24), at(25), at(400)]).toEqual(['invalid', 'invalid', 'invalid'])
+    expect(codeOf(() => cancelBooking(database, maya, 'MIR-2417', now))).toBe('invalid')
+    for (const [guest, id] of [
+      [jonas, 'MIR-3058'],
+      ['nobody', 'MIR-3058'],
+      [maya, 'MIR-0000'],
+      [maya, "' or 1=1 --"],
+    ] as const)
+      expect(codeOf(() => cancelBooking(database, guest, id, now))).toBe('not_found')
+    expect(bookingsOf(database, maya).every(({ status }) => status === 'booked')).toBe(true)
+    expect(at(23)).toBe('none')
     database.close()
   })
 })

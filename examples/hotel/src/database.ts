@@ -5,12 +5,13 @@ import { PASSWORD_COST, type PasswordCost } from './passwords.ts'
 import { seed } from './seed.ts'
 import { type HotelDatabase, one, transaction } from './sql.ts'
 
-const SCHEMA_VERSION = 1
+const SCHEMA_VERSION = 2
 
 /*
  * rooms             what can be booked; each row is one room, prices in euro cents a night
  * guests            people with an account; `password` is made by passwords.ts
- * bookings          a guest's stay; `departure` is the day they leave, so the night before is the last
+ * bookings          a guest's stay; `departure` is the day they leave, so the night before is the last; one that was
+ *                   cancelled stays, with the time of it (since version 2)
  * booking_notes     what a guest wants us to know, oldest first
  * sessions          who is signed in; the cookie's SHA-256 only, so a stolen database signs nobody in
  * sign_in_attempts  passwords tried lately, by the SHA-256 of the email address
@@ -59,8 +60,9 @@ export function openDatabase(directory: string, now: number, cost: PasswordCost 
       const version = one<{ user_version: number }>(database, 'pragma user_version')?.user_version ?? 0
       if (version > SCHEMA_VERSION) throw new Error(`hotel.db was made by a newer version of the hotel (${version}).`)
       if (version === SCHEMA_VERSION) return
-      database.exec(SCHEMA)
-      seed(database, now, cost)
+      if (version === 0) database.exec(SCHEMA)
+      if (version < 2) database.exec('alter table bookings add column cancelled_at integer')
+      if (version === 0) seed(database, now, cost)
       database.exec(`pragma user_version = ${SCHEMA_VERSION}`)
     })
   } catch (error) {

@@ -10,6 +10,8 @@ export type Format = {
   readonly stay: (from: Day, to: Day) => string
   /** The date of a time in milliseconds. */
   readonly date: (time: number) => string
+  /** The date and the time of day at the hotel. */
+  readonly time: (time: number) => string
   readonly number: (count: number) => string
 }
 
@@ -30,12 +32,14 @@ export function formatFor(acceptLanguage: string | null): Format {
   const days = new Intl.DateTimeFormat(locale, { dateStyle: 'full', timeZone: 'UTC' })
   const stays = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' })
   const dates = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'Europe/Madrid' })
+  const times = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'Europe/Madrid' })
   const numbers = new Intl.NumberFormat(locale)
   return {
     money: (euros) => money.format(euros),
     day: (day) => days.format(new Date(day)),
     stay: (from, to) => stays.formatRange(new Date(from), new Date(to)),
     date: (time) => dates.format(time),
+    time: (time) => times.format(time),
     number: (count) => numbers.format(count),
   }
 }

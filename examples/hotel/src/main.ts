@@ -55,6 +55,8 @@ try {
     console.log(`
 Look around
   Rooms and the site      ${hotel.origin}/
+  The mails it would send ${hotel.origin}/outbox
+  Who acts for you        ${hotel.origin}/poppy/agents
   What agents read        ${hotel.origin}/.well-known/poppy.json
   The tools, for MCP      ${hotel.origin}/poppy/mcp
   The tools, for HTTP     ${hotel.origin}/poppy/openapi.json
@@ -66,8 +68,12 @@ Guests of this example
 Let an agent of your own in, from another terminal
   npx poppy init --local
   npx poppy tools ${hotel.origin}
-  npx poppy sign-in ${hotel.origin}
+  npx poppy sign-in ${hotel.origin}                     in your browser, or:
+  npx poppy sign-in ${hotel.origin} --again --device    with a short code, on any device
+  npx poppy sign-in ${hotel.origin} --again --mediated  with a password; the code lies in the outbox
   npx poppy call ${hotel.origin} my_bookings
+  npx poppy open ${hotel.origin} ${hotel.origin}/bookings
+      joins the agent’s own browser: open what it prints in a private window, never in your usual one
 
 Play the visit again with: npm run visit -- ${hotel.origin}
 What guests do is kept in ${directory}

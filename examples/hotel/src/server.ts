@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { createAdaptorServer } from '@hono/node-server'
 import type { Company, CompanyConfig } from 'poppyseed'
 import { stopServer } from 'poppyseed/node'
-import { connectedAgentsOf, createHotelCompany } from './company.ts'
+import { agentFinder, connectedAgentsOf, createHotelCompany } from './company.ts'
 import { openDatabase } from './database.ts'
 import { lineLog } from './log.ts'
+import { createOutbox } from './outbox.ts'
 import { readSecret } from './secret.ts'
 import { createSite } from './site.tsx'
 
@@ -66,6 +67,7 @@ export async function startHotel(options: HotelOptions): Promise<Hotel> {
     const database = openDatabase(options.directory, now())
     const secret = readSecret(options.directory)
     const secure = origin.startsWith('https://')
+    const outbox = createOutbox(now)
     let company: Company
     const site = createSite({
       database,
@@ -74,6 +76,10 @@ export async function startHotel(options: HotelOptions): Promise<Hotel> {
       secure,
       log: options.log,
       connectedAgents: connectedAgentsOf(() => company),
+      findAgent: agentFinder(() => company),
+      outbox,
+      // Whoever opens the outbox reads everybody's codes: it is for whoever tries the hotel on their own machine.
+      showOutbox: !secure,
     })
     company = createHotelCompany({
       database,
@@ -84,6 +90,7 @@ export async function startHotel(options: HotelOptions): Promise<Hotel> {
         const guest = await site.guest(request)
         return guest && { id: guest.id, name: guest.email }
       },
+      codes: secure ? null : outbox,
       address: (request) => callers.get(request) ?? '',
       log: lineLog(options.log),
       now,

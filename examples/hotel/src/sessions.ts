@@ -52,3 +52,9 @@ export function sessionGuest(database: HotelDatabase, id: string | undefined, no
 export function endSession(database: HotelDatabase, id: string | undefined): void {
   if (isId(id)) run(database, 'delete from sessions where hash = ?', hashOf(id))
 }
+
+/** The guest with this id, or null. */
+export function guestById(database: HotelDatabase, id: string): Guest | null {
+  const guest = one<Guest>(database, 'select id, name, email from guests where id = ?', id)
+  return guest ? { id: guest.id, name: guest.name, email: guest.email } : null
+}

@@ -1,26 +1,26 @@
 import { readFileSync } from 'node:fs'
-import { type Context, Hono } from 'hono'
-import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
-import type { Child } from 'hono/jsx'
+import { Hono } from 'hono'
+import { getCookie } from 'hono/cookie'
 import { parse } from 'hono/utils/cookie'
 import { dayAt } from './days.ts'
-import { formatFor } from './format.ts'
-import { formTokens, readForm, refuseCrossSite } from './forms.ts'
-import { localPath } from './next-path.ts'
-import { AccountPage, type ConnectedAgents } from './pages/account.tsx'
-import { BookingsPage } from './pages/bookings.tsx'
+import { formTokens, refuseCrossSite } from './forms.ts'
+import { guestRoutes } from './guest-routes.tsx'
+import { createOutbox, type Outbox } from './outbox.ts'
+import type { ConnectedAgents } from './pages/account.tsx'
 import { HomePage } from './pages/home.tsx'
-import type { Visit } from './pages/layout.tsx'
-import { LoginPage } from './pages/login.tsx'
 import { MessagePage } from './pages/message.tsx'
+import { NotForAgentsPage } from './pages/not-for-agents.tsx'
+import { OutboxPage } from './pages/outbox.tsx'
 import { RoomPage } from './pages/room.tsx'
 import { limitBody, protectPages } from './protection.ts'
 import { Refusal, type RefusalCode } from './refusal.ts'
 import { readSearch } from './room-search.ts'
-import { endSession, type Guest, isId, newId, SESSION_LIFETIME, sessionGuest, startSession } from './sessions.ts'
-import { signIn } from './sign-in.ts'
+import type { Guest } from './sessions.ts'
+import { signInRoutes } from './sign-in-routes.tsx'
+import { createDesk, type SiteEnv } from './site-context.ts'
 import type { HotelDatabase } from './sql.ts'
-import { addBookingNote, allRooms, bookingsOf, bookRoom, loyaltyPoints, roomDetails } from './tools-data.ts'
+import { allRooms, roomDetails } from './tools-data.ts'
+import { type FindAgent, findVisitor, NotForThisAgent, NotSignedIn } from './visitor.ts'
 
 /** What the site is made of. */
 export type SiteOptions = {
@@ -33,6 +33,12 @@ export type SiteOptions = {
   readonly secure: boolean
   /** The agents a guest has let in. Without it, the account page has no such section. */
   readonly connectedAgents?: ConnectedAgents
+  /** Tells an agent's browser from a person's. Without it, everybody is a person. */
+  readonly findAgent?: FindAgent
+  /** Where mails go. */
+  readonly outbox?: Outbox
+  /** Whether the outbox has a page: where the hotel is tried out, on this machine alone. */
+  readonly showOutbox?: boolean
   /** Takes a line about something that went wrong. It never holds what a guest sent. */
   readonly log?: (line: string) => void
 }
@@ -40,7 +46,7 @@ export type SiteOptions = {
 /** The hotel's site behind Web requests. */
 export type Site = {
   readonly fetch: (request: Request) => Promise<Response>
-  /** Who is signed in to the site with this request's cookie, or null. */
+  /** The guest who is at this request's browser in person, or null: an agent's browser is nobody's, whoever it acts for. */
   readonly guest: (request: Request) => Promise<Guest | null>
 }
 
@@ -57,44 +63,17 @@ const STATUS: Record<RefusalCode, 400 | 403 | 404 | 409 | 429> = {
 /** Makes the site: rooms for everybody; bookings and account for those who are signed in. */
 export function createSite(options: SiteOptions): Site {
   const { database, now, secure, connectedAgents } = options
-  const tokens = formTokens(options.secret)
+  const { findAgent = async () => null, outbox = createOutbox(now) } = options
   const prefix = secure ? '__Host-' : ''
-  // `session` says who is signed in; `visit` only ties the sign-in form to the browser that loaded it.
-  const sessionCookie = `${prefix}miramar_session`
-  const visitCookie = `${prefix}miramar_visit`
-  const cookie = { httpOnly: true, sameSite: 'Lax', secure, path: '/' } as const
+  const cookies = { session: `${prefix}miramar_session`, visit: `${prefix}miramar_visit` }
+  // A name that somebody else made lead here must not get to read mails: only this machine's own names do.
+  const showsOutbox = (url: string) =>
+    options.showOutbox === true && ['localhost', '127.0.0.1', '[::1]'].includes(new URL(url).hostname)
+  const desk = createDesk({ tokens: formTokens(options.secret), showsOutbox })
+  const { page, visitOf } = desk
+  const visitors = () => ({ database, findAgent, now: now() })
 
-  const guestOf = (context: Context): Guest | null => sessionGuest(database, getCookie(context, sessionCookie), now())
-
-  function visitOf(context: Context): Visit {
-    const session = getCookie(context, sessionCookie)
-    const guest = sessionGuest(database, session, now())
-    return {
-      guest,
-      formToken: guest && session ? tokens.make(session) : '',
-      format: formatFor(context.req.header('accept-language') ?? null),
-      path: context.req.path,
-    }
-  }
-
-  async function page(context: Context, element: Child, status: 200 | 400 | 403 | 404 | 409 | 429 | 500 = 200) {
-    return context.html(`<!doctype html>${await element}`, status)
-  }
-
-  /** Sends a person to sign in, and back to where they wanted to go. */
-  const askToSignIn = (context: Context): Response =>
-    context.redirect(`/login?next=${encodeURIComponent(context.req.path)}`, 303)
-
-  /** The fields of a form that a signed-in guest sent from one of our pages, or null when nobody is signed in. */
-  async function guestForm(context: Context) {
-    const guest = guestOf(context)
-    if (!guest) return null
-    const fields = await readForm(context.req.raw)
-    tokens.check(getCookie(context, sessionCookie), fields.get('form_token'))
-    return { guest, fields }
-  }
-
-  const app = new Hono()
+  const app = new Hono<SiteEnv>()
 
   app.use(protectPages(secure))
   app.post('*', limitBody, async (context, next) => {
@@ -111,6 +90,11 @@ export function createSite(options: SiteOptions): Site {
     app.get(`/${path}`, (context) => context.body(body, 200, { 'content-type': type, 'cache-control': 'no-cache' }))
   }
 
+  app.use(async (context, next) => {
+    context.set('visitor', await findVisitor(context.req.raw, getCookie(context, cookies.session), visitors()))
+    await next()
+  })
+
   app.get('/', (context) => {
     const search = readSearch(database, new URL(context.req.url).searchParams, dayAt(now()))
     return page(context, <HomePage visit={visitOf(context)} rooms={allRooms(database)} search={search} />)
@@ -122,98 +106,14 @@ export function createSite(options: SiteOptions): Site {
     return page(context, <RoomPage visit={visitOf(context)} room={room} search={search} />)
   })
 
-  app.post('/rooms/:slug/book', async (context) => {
-    const slug = context.req.param('slug')
-    const form = await guestForm(context)
-    if (!form) return context.redirect(`/login?next=${encodeURIComponent(`/rooms/${slug}`)}`, 303)
-    const { guest, fields } = form
-    const wish = {
-      slug,
-      from: fields.get('from') ?? '',
-      to: fields.get('to') ?? '',
-      guests: Number(fields.get('guests')),
-    }
-    const booking = bookRoom(database, guest.id, wish, now())
-    return context.redirect(`/bookings#${booking.id}`, 303)
-  })
+  app.route('/', signInRoutes({ desk, database, now, secure, cookies }))
+  app.route('/', guestRoutes({ desk, database, now, outbox, connectedAgents }))
 
-  app.get('/login', (context) => {
-    const known = getCookie(context, visitCookie)
-    const visitId = isId(known) ? known : newId()
-    if (visitId !== known) setCookie(context, visitCookie, visitId, cookie)
-    const nexts = context.req.queries('next') ?? []
-    // Two `next` are nobody's honest link.
-    const next = localPath(nexts.length === 1 ? nexts[0] : null, '/bookings')
-    return page(context, <LoginPage visit={visitOf(context)} token={tokens.make(visitId)} next={next} />)
-  })
-
-  app.post('/login', async (context) => {
-    const fields = await readForm(context.req.raw)
-    const visitId = getCookie(context, visitCookie)
-    tokens.check(visitId, fields.get('form_token'))
-    const email = (fields.get('email') ?? '').slice(0, 254)
-    const password = (fields.get('password') ?? '').slice(0, 1024)
-    const next = localPath(fields.get('next'), '/bookings')
-    const again = (error: string, status: 400 | 429) => {
-      const token = tokens.make(visitId ?? '')
-      const element = <LoginPage visit={visitOf(context)} token={token} next={next} email={email} error={error} />
-      return page(context, element, status)
-    }
-    try {
-      const guestId = await signIn(database, { email, password }, now())
-      if (guestId === null) return again('That email address and password do not go together. Try again.', 400)
-      endSession(database, getCookie(context, sessionCookie))
-      const session = startSession(database, guestId, now())
-      setCookie(context, sessionCookie, session, { ...cookie, maxAge: SESSION_LIFETIME / 1000 })
-      deleteCookie(context, visitCookie, cookie)
-      return context.redirect(next, 303)
-    } catch (error) {
-      if (!(error instanceof Refusal) || error.code !== 'too_many') throw error
-      context.header('retry-after', String(error.retryAfter))
-      return again(error.message, 429)
-    }
-  })
-
-  app.post('/logout', async (context) => {
-    if (await guestForm(context)) endSession(database, getCookie(context, sessionCookie))
-    deleteCookie(context, sessionCookie, cookie)
-    return context.redirect('/', 303)
-  })
-
-  app.get('/bookings', (context) => {
-    const visit = visitOf(context)
-    if (!visit.guest) return askToSignIn(context)
-    const bookings = bookingsOf(database, visit.guest.id)
-    return page(context, <BookingsPage visit={visit} bookings={bookings} today={dayAt(now())} />)
-  })
-
-  app.post('/bookings/:id/notes', async (context) => {
-    const form = await guestForm(context)
-    if (!form) return context.redirect('/login?next=/bookings', 303)
-    const booking = addBookingNote(
-      database,
-      form.guest.id,
-      context.req.param('id'),
-      form.fields.get('note') ?? '',
-      now(),
-    )
-    return context.redirect(`/bookings#${booking.id}`, 303)
-  })
-
-  app.get('/account', async (context) => {
-    const visit = visitOf(context)
-    if (!visit.guest) return askToSignIn(context)
-    const points = loyaltyPoints(database, visit.guest.id)
-    const agents = await connectedAgents?.list(visit.guest.id)
-    return page(context, <AccountPage visit={visit} guest={visit.guest} points={points} agents={agents} />)
-  })
-
-  app.post('/account/agents/:id/disconnect', async (context) => {
-    const form = await guestForm(context)
-    if (!form) return context.redirect('/login?next=/account', 303)
-    if (!connectedAgents) throw new Refusal('not_found', 'There is nothing here.')
-    await connectedAgents.disconnect(form.guest.id, context.req.param('id'))
-    return context.redirect('/account#agents', 303)
+  app.get('/outbox', (context) => {
+    if (!showsOutbox(context.req.url)) return context.notFound()
+    const { visitor } = context.var
+    if (visitor.kind !== 'person') throw new NotForThisAgent(visitor, 'in person')
+    return page(context, <OutboxPage visit={visitOf(context)} mails={outbox.list()} />)
   })
 
   app.notFound((context) => {
@@ -222,21 +122,24 @@ export function createSite(options: SiteOptions): Site {
   })
 
   app.onError((error, context) => {
+    const visit = visitOf(context)
+    if (error instanceof NotSignedIn) return context.redirect(`/login?next=${encodeURIComponent(error.next)}`, 303)
+    if (error instanceof NotForThisAgent) return page(context, <NotForAgentsPage visit={visit} refusal={error} />, 403)
     if (error instanceof Refusal) {
       const title = error.code === 'not_found' ? 'Nothing here but the sea' : 'That did not work'
-      const element = <MessagePage visit={visitOf(context)} title={title} text={error.message} />
-      return page(context, element, STATUS[error.code])
+      return page(context, <MessagePage visit={visit} title={title} text={error.message} />, STATUS[error.code])
     }
     options.log?.(`${context.req.method} ${context.req.routePath} failed: ${error.name}: ${error.message}`)
     const text = 'Something broke on our side. Your bookings are safe. Try again in a moment.'
-    return page(context, <MessagePage visit={visitOf(context)} title="We are sorry" text={text} />, 500)
+    return page(context, <MessagePage visit={visit} title="We are sorry" text={text} />, 500)
   })
 
   return {
     fetch: async (request) => app.fetch(request),
     guest: async (request) => {
-      const cookies = request.headers.get('cookie') ?? ''
-      return sessionGuest(database, parse(cookies, sessionCookie)[sessionCookie], now())
+      const session = parse(request.headers.get('cookie') ?? '', cookies.session)[cookies.session]
+      const visitor = await findVisitor(request, session, visitors())
+      return visitor.kind === 'person' ? visitor.guest : null
     },
   }
 }

@@ -66,6 +66,9 @@ export function AccountPage({ visit, guest, points, agents }: AccountProps) {
               ))}
             </ul>
           )}
+          <p>
+            <a href="/poppy/agents">All connected agents</a>: take a single right away, or disconnect them all.
+          </p>
         </section>
       )}
     </Layout>

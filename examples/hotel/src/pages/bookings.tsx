@@ -1,14 +1,19 @@
-import type { Day } from '../days.ts'
+import { type Booking, canBeCancelled, MAX_NOTE } from '../bookings.ts'
+import { dayAt } from '../days.ts'
 import { counted } from '../format.ts'
-import { type Booking, MAX_NOTE } from '../tools-data.ts'
+import { inWords } from '../scopes.ts'
+import { may } from '../visitor.ts'
 import { FormToken, Layout, type Visit } from './layout.tsx'
 
-type BookingsProps = { readonly visit: Visit; readonly bookings: readonly Booking[]; readonly today: Day }
+type BookingsProps = { readonly visit: Visit; readonly bookings: readonly Booking[]; readonly now: number }
 
 /** A guest's own stays: what is ahead first and soonest on top, then what is behind. */
-export function BookingsPage({ visit, bookings, today }: BookingsProps) {
-  const ahead = bookings.filter((booking) => booking.departure >= today).toReversed()
-  const behind = bookings.filter((booking) => booking.departure < today)
+export function BookingsPage({ visit, bookings, now }: BookingsProps) {
+  const today = dayAt(now)
+  const kept = bookings.filter(({ status }) => status === 'booked')
+  const ahead = kept.filter((booking) => booking.departure >= today).toReversed()
+  const behind = kept.filter((booking) => booking.departure < today)
+  const cancelled = bookings.filter(({ status }) => status === 'cancelled')
   return (
     <Layout visit={visit} title="Your bookings · Hotel Miramar">
       <section class="column">
@@ -22,9 +27,14 @@ export function BookingsPage({ visit, bookings, today }: BookingsProps) {
             <h2>Coming up</h2>
             <ul class="bookings">
               {ahead.map((booking) => (
-                <BookingItem visit={visit} booking={booking} open />
+                <BookingItem visit={visit} booking={booking} open now={now} />
               ))}
             </ul>
+            {!may(visit.visitor, 'poppy:write') && (
+              <p class="quiet">
+                The agent can only look. It has not been let {inWords(['poppy:write'])} (<code>poppy:write</code>).
+              </p>
+            )}
           </>
         )}
         {behind.length > 0 && (
@@ -32,7 +42,17 @@ export function BookingsPage({ visit, bookings, today }: BookingsProps) {
             <h2>Stays behind you</h2>
             <ul class="bookings">
               {behind.map((booking) => (
-                <BookingItem visit={visit} booking={booking} open={false} />
+                <BookingItem visit={visit} booking={booking} open={false} now={now} />
+              ))}
+            </ul>
+          </>
+        )}
+        {cancelled.length > 0 && (
+          <>
+            <h2>Cancelled</h2>
+            <ul class="bookings">
+              {cancelled.map((booking) => (
+                <BookingItem visit={visit} booking={booking} open={false} now={now} />
               ))}
             </ul>
           </>
@@ -42,8 +62,17 @@ export function BookingsPage({ visit, bookings, today }: BookingsProps) {
   )
 }
 
-function BookingItem({ visit, booking, open }: { visit: Visit; booking: Booking; open: boolean }) {
+type BookingItemProps = {
+  readonly visit: Visit
+  readonly booking: Booking
+  /** Whether it is ahead, so that something can still be done about it. */
+  readonly open: boolean
+  readonly now: number
+}
+
+function BookingItem({ visit, booking, open, now }: BookingItemProps) {
   const { format } = visit
+  const isCancelled = booking.status === 'cancelled'
   return (
     <li id={booking.id} class="booking">
       <div class="booking-head">
@@ -52,7 +81,7 @@ function BookingItem({ visit, booking, open }: { visit: Visit; booking: Booking;
             {booking.roomName}
           </a>
         </h3>
-        <p class="amount">{format.money(booking.total)}</p>
+        <p class="amount">{isCancelled ? 'Nothing to pay' : format.money(booking.total)}</p>
       </div>
       <p>{format.stay(booking.arrival, booking.departure)}</p>
       <p class="facts">
@@ -67,20 +96,37 @@ function BookingItem({ visit, booking, open }: { visit: Visit; booking: Booking;
           ))}
         </ul>
       )}
-      {open && (
-        <details>
-          <summary>Add a note</summary>
-          <form method="post" action={`/bookings/${booking.id}/notes`} class="stack">
-            <FormToken token={visit.formToken} />
-            <label>
-              What should we know?
-              <textarea name="note" rows={3} maxlength={MAX_NOTE} required />
-            </label>
-            <button type="submit" class="button">
-              Save the note
-            </button>
-          </form>
-        </details>
+      {open && may(visit.visitor, 'poppy:write') && (
+        <div class="actions">
+          <details>
+            <summary>Add a note</summary>
+            <form method="post" action={`/bookings/${booking.id}/notes`} class="stack">
+              <FormToken token={visit.formToken} />
+              <label>
+                What should we know?
+                <textarea name="note" rows={3} maxlength={MAX_NOTE} required />
+              </label>
+              <button type="submit" class="button">
+                Save the note
+              </button>
+            </form>
+          </details>
+          {canBeCancelled(booking, now) && (
+            <details>
+              <summary>Cancel the booking</summary>
+              <form method="post" action={`/bookings/${booking.id}/cancel`} class="stack">
+                <FormToken token={visit.formToken} />
+                <p>
+                  You pay nothing, and the room is free for others at once. It can be cancelled until the day before you
+                  arrive.
+                </p>
+                <button type="submit" class="button second">
+                  Cancel {booking.id}
+                </button>
+              </form>
+            </details>
+          )}
+        </div>
       )}
     </li>
   )

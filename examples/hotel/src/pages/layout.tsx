@@ -1,15 +1,21 @@
 import type { Child, PropsWithChildren } from 'hono/jsx'
 import type { Format } from '../format.ts'
+import { inWords } from '../scopes.ts'
 import type { Guest } from '../sessions.ts'
+import { may, type Visitor } from '../visitor.ts'
 import { Poppy } from './illustrations.tsx'
 
-/** What every page knows of the person looking at it. */
+/** What every page knows of who is looking at it. */
 export type Visit = {
+  readonly visitor: Visitor
+  /** The guest whose account the pages are about: who is signed in, or whom the agent acts for. */
   readonly guest: Guest | null
-  /** The hidden token for forms of a signed-in guest; empty otherwise. */
+  /** The hidden token for this visitor's forms; empty where there can be none. */
   readonly formToken: string
   readonly format: Format
   readonly path: string
+  /** Whether the example's outbox can be looked at from here. */
+  readonly hasOutbox: boolean
 }
 
 type LayoutProps = PropsWithChildren<{ readonly visit: Visit; readonly title: string; readonly hero?: Child }>
@@ -38,16 +44,12 @@ export function Layout({ visit, title, hero, children }: LayoutProps) {
           </a>
           <nav aria-label="Main">
             <NavLink visit={visit} href="/#rooms" label="Rooms" />
-            {visit.guest ? (
-              <>
-                <NavLink visit={visit} href="/bookings" label="Bookings" />
-                <NavLink visit={visit} href="/account" label="Account" />
-              </>
-            ) : (
-              <NavLink visit={visit} href="/login" label="Sign in" />
-            )}
+            {may(visit.visitor, 'poppy:read') && <NavLink visit={visit} href="/bookings" label="Bookings" />}
+            {may(visit.visitor, 'in person') && <NavLink visit={visit} href="/account" label="Account" />}
+            {visit.visitor.kind === 'person' && !visit.guest && <NavLink visit={visit} href="/login" label="Sign in" />}
           </nav>
         </header>
+        <AgentNote visitor={visit.visitor} />
         {hero}
         <main id="content">{children}</main>
         <footer class="foot">
@@ -59,10 +61,40 @@ export function Layout({ visit, title, hero, children }: LayoutProps) {
           <p class="quiet">
             The hotel is made up, the site is real: it is the example of Poppyseed, so that a personal agent has
             somewhere to go.
+            {visit.hasOutbox && (
+              <>
+                {' '}
+                The mails that it would send lie in its <a href="/outbox">outbox</a>.
+              </>
+            )}
           </p>
         </footer>
       </body>
     </html>
+  )
+}
+
+/** Says on each page that an agent is looking, and for whom: whoever looks over its shoulder knows what they see. */
+function AgentNote({ visitor }: { readonly visitor: Visitor }) {
+  if (visitor.kind === 'person') return null
+  return (
+    <aside class="agent-note" aria-label="Who is looking">
+      {visitor.kind === 'ended' ? (
+        <p>Seen by an agent whose access here has ended.</p>
+      ) : (
+        <p>
+          Seen by an agent at <strong>{visitor.host}</strong>
+          {visitor.guest ? (
+            <>
+              {' '}
+              for <strong>{visitor.guest.name}</strong>. {visitor.may.length > 0 && `It may ${inWords(visitor.may)}.`}
+            </>
+          ) : (
+            ' that is not signed in.'
+          )}
+        </p>
+      )}
+    </aside>
   )
 }
 

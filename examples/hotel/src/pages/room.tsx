@@ -1,6 +1,7 @@
 import { counted } from '../format.ts'
 import { type SearchView, searchQuery } from '../room-search.ts'
 import type { FreeRoom, Room } from '../tools-data.ts'
+import { may } from '../visitor.ts'
 import { RoomView, viewName } from './illustrations.tsx'
 import { FormToken, Layout, type Visit } from './layout.tsx'
 import { SearchForm } from './search-form.tsx'
@@ -74,7 +75,9 @@ function BookForm({ visit, room, search }: BookFormProps) {
         <strong>{money(room.total)}</strong> for {counted(room.nights, 'night')}, breakfast included. You pay when you
         leave.
       </p>
-      {visit.guest ? (
+      {visit.visitor.kind !== 'person' ? (
+        <p class="quiet">On this page guests book for themselves, in their own browser.</p>
+      ) : may(visit.visitor, 'in person') ? (
         <form method="post" action={`/rooms/${room.slug}/book`} class="stack">
           <FormToken token={visit.formToken} />
           <input type="hidden" name="from" value={search.from} />
