@@ -14,36 +14,71 @@ import { secret, testTools } from './world-config.ts'
 /** What an instance is told. */
 export interface InstanceTask {
   readonly address: StoreAddress
-  /** Its clock stands there, in milliseconds since 1970. */
+  /** Its clock stands there, in milliseconds since 1970, until it is moved. */
   readonly now: number
+  /** Whether every way in is open: rotation, Mediated Sign-In with a code, browsers. */
+  readonly allWays: boolean
   /** Documents of Personal Agents, by URL. */
   readonly documents: Readonly<Record<string, unknown>>
 }
 
+/** Where an instance's clock is moved: `POST /test-clock/{milliseconds}`. */
+export const clockPath = '/test-clock/'
+
+const allWays = {
+  direct: ['poppy:read', 'poppy:write', 'loyalty'],
+  device: ['poppy:read', 'poppy:write'],
+  mediated: {
+    scopes: ['poppy:read'],
+    fields: [
+      { name: 'email', label: 'Email', secret: false },
+      { name: 'password', label: 'Password', secret: true },
+    ],
+    verify: ({ email = '', password }: Readonly<Record<string, string>>) =>
+      password === 'sea-view-42' ? `acc-${email}` : null,
+    // Whoever runs the test is the person too: they read their code where it was sent.
+    sendCode: (code: string) => `Text that says ${code}`,
+  },
+}
+
+/** Who is signed in to the site: whoever the cookie names, and Maya without one. */
+function siteAccount(request: Request) {
+  const name = /(?:^|; )site=([\w-]+)/.exec(request.headers.get('cookie') ?? '')?.[1] ?? 'maya'
+  return { id: `acc-${name}`, name: `${name}@example.com` }
+}
+
 if (process.argv[2] !== undefined) {
   register('./tsx-loader.ts', import.meta.url)
-  const { address, now, documents } = JSON.parse(process.argv[2]) as InstanceTask
+  const task = JSON.parse(process.argv[2]) as InstanceTask
+  const { address, documents } = task
+  const clock = { now: task.now }
   const ignore = () => {}
   const company = createCompany({
     organization: { name: 'Hotel Miramar', domain: 'miramar.example' },
     origin: 'https://miramar.example',
     secret,
     store: address.kind === 'sqlite' ? sqlite(address.path) : postgres(address.url),
-    account: () => ({ id: 'acc-maya', name: 'maya@example.com' }),
+    account: siteAccount,
     signInPage: () => '/login',
     scopes: { 'poppy:read': 'See your bookings', 'poppy:write': 'Change your bookings', loyalty: 'See your points' },
-    signIn: { direct: ['poppy:read', 'poppy:write', 'loyalty'], device: ['poppy:read', 'poppy:write'] },
+    signIn: task.allWays ? allWays : { direct: allWays.direct, device: allWays.device },
+    ...(task.allWays ? { rotation: true, browser: true } : {}),
     tools: testTools(),
     limits: false,
     log: { debug: ignore, info: ignore, warn: ignore, error: (fields, message) => console.error(message, fields) },
-    now: () => now,
+    now: () => clock.now,
     fetchDocument: async (url) => {
       if (documents[url] === undefined) throw new Error('nothing at this address')
       return { document: structuredClone(documents[url]), headers: new Headers() }
     },
   })
   await company.start()
-  const server = createServer(toNodeHandler(company))
+  const handler = toNodeHandler(company)
+  const server = createServer((request, response) => {
+    if (!request.url?.startsWith(clockPath)) return handler(request, response)
+    clock.now = Number(request.url.slice(clockPath.length))
+    response.end()
+  })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   console.log((server.address() as AddressInfo).port)

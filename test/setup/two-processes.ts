@@ -5,7 +5,7 @@ import { Agent, request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { InstanceTask } from './company-process.ts'
+import { clockPath, type InstanceTask } from './company-process.ts'
 import { freshSchema } from './postgres.ts'
 import type { StoreAddress } from './store-process.ts'
 import { makeWireAgent, type WireAgent } from './wire-agent.ts'
@@ -20,19 +20,24 @@ export interface TwoProcesses {
   readonly caught: (make: () => Promise<unknown>) => Promise<Request>
   /** Sends `copies` of each request to each of the two, all at once; gives every answer, in no order. */
   readonly storm: (requests: readonly Request[], copies: number) => Promise<Response[]>
+  /** Moves the agent's clock and both of theirs; with `ahead`, the second instance's by so many milliseconds more. */
+  readonly moveClocks: (milliseconds: number, ahead?: number) => Promise<void>
   readonly close: () => Promise<void>
 }
 
 const origin = 'https://miramar.example'
 
-/** Starts both on an empty database. */
-export async function startTwoProcesses(kind: StoreAddress['kind']): Promise<TwoProcesses> {
+/** Starts both on an empty database; `allWays` opens every way in, and lets Account Tokens rotate. */
+export async function startTwoProcesses(
+  kind: StoreAddress['kind'],
+  { allWays = false }: { readonly allWays?: boolean } = {},
+): Promise<TwoProcesses> {
   const database = kind === 'sqlite' ? freshFile() : await freshDatabase()
-  const now = Date.now()
+  const clock = { now: Date.now() }
   let catching: ((request: Request) => void) | null = null
   const agent = await makeWireAgent({
     clientId: 'https://agent.example/agent.json',
-    now: () => now,
+    now: () => clock.now,
     origin,
     send: async (request) => {
       if (catching === null) return send(request)
@@ -40,7 +45,7 @@ export async function startTwoProcesses(kind: StoreAddress['kind']): Promise<Two
       return new Response()
     },
   })
-  const task: InstanceTask = { address: database.address, now, documents: agent.documents }
+  const task: InstanceTask = { address: database.address, now: clock.now, allWays, documents: agent.documents }
   const instances = await Promise.all([startInstance(task), startInstance(task)])
   const connections = new Agent({ keepAlive: true, maxSockets: 32 })
 
@@ -80,6 +85,13 @@ export async function startTwoProcesses(kind: StoreAddress['kind']): Promise<Two
           .flat()
           .flatMap((instance) => requests.map((request) => send(request, instance))),
       ),
+    async moveClocks(milliseconds, ahead = 0) {
+      clock.now += milliseconds
+      for (const instance of [0, 1] as const) {
+        const time = clock.now + (instance === 1 ? ahead : 0)
+        await send(new Request(`${origin}${clockPath}${time}`, { method: 'POST', body: '' }), instance)
+      }
+    },
     async close() {
       connections.destroy()
       await Promise.all(instances.map(({ end }) => end()))

@@ -11,7 +11,7 @@ import { consentPage } from '../consent-page.tsx'
 import { type Account, accountOf, isFromOurPage, readFields, toSignIn } from '../person.ts'
 import type { SignInSettings } from '../routes.ts'
 import { enterCodePage } from './device-page.tsx'
-import { type DeviceRow, decideDevice, findDeviceByUserCode } from './store.ts'
+import { approvableUntil, type DeviceRow, decideDevice, findDevice, findDeviceByUserCode } from './store.ts'
 import { readUserCode, showUserCode } from './user-code.ts'
 
 /** Section 4.6, step 2: the person comes with a code or by a link, sees who asks, and decides. */
@@ -113,6 +113,7 @@ async function lookUp(request: Request, typed: string, account: Account, setting
   for (const guess of counted) await forgetAttempt(scope, guess)
   if (device.expires_at <= now) return overPage('expired')
   if (device.status !== 'pending') return overPage('answered')
+  if (approvableUntil(device) <= now) return overPage('expired')
   return showRequest(device, code, account, settings)
 }
 
@@ -206,13 +207,14 @@ async function decide(fields: URLSearchParams, account: Account, settings: SignI
   // Blocked or gone since the page was opened: then there is nobody to approve.
   await settings.directory.find(clientId)
   const scopes = decision === 'approve' ? formatScope(asked.filter((one) => chosen.includes(one))) : null
-  const isFirst = await scope.db.transaction(async () => {
+  const outcome = await scope.db.transaction(async () => {
     // 4.9: a page from before all access was ended must not bring it back.
-    if (await wasEndedSince(scope, { account: accountId, at: openedAt })) return false
-    if (!(await claimIds(scope, [{ kind: 'form', owner: accountId, id, expiresAt }]))) return false
-    return decideDevice(scope, { codeHash, account: accountId, scopes, now })
+    if (await wasEndedSince(scope, { account: accountId, at: openedAt })) return 'answered'
+    if (!(await claimIds(scope, [{ kind: 'form', owner: accountId, id, expiresAt }]))) return 'answered'
+    if (await decideDevice(scope, { codeHash, account: accountId, scopes, now })) return 'first'
+    return (await findDevice(scope, codeHash))?.status === 'pending' ? 'expired' : 'answered'
   })
-  if (!isFirst) return overPage('answered')
+  if (outcome !== 'first') return overPage(outcome)
   return decision === 'approve'
     ? messagePage({
         status: 200,

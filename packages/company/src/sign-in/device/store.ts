@@ -39,7 +39,21 @@ export async function findDeviceByUserCode({ db, company }: Scope, userCodeHash:
   return row ?? null
 }
 
-/** Records the person's decision. Of any number at once, and of an expiry at the same moment, one counts. */
+/** Polls that have to fit between an approval and the end of the codes. */
+const pollsAfterApproval = 2
+
+/**
+ * Until when a request can be approved, in milliseconds since 1970: a little before its codes end. Else the page would say
+ * that the agent is in, and the agent, asking an interval later or by a faster clock, be told that it came too late (4.6).
+ */
+export function approvableUntil(device: Pick<DeviceRow, 'expires_at' | 'interval_seconds'>): number {
+  return device.expires_at - Number(device.interval_seconds) * pollsAfterApproval * 1000
+}
+
+/**
+ * Records the person's decision. Of any number at once, and of an expiry at the same moment, one counts. An approval
+ * counts as long as {@link approvableUntil} says, a decline until the codes end.
+ */
 export async function decideDevice(
   { db, company }: Scope,
   decision: {
@@ -50,7 +64,7 @@ export async function decideDevice(
     readonly now: number
   },
 ): Promise<boolean> {
-  const decided = await db.query
+  let query = db.query
     .updateTable('poppy_device_codes')
     .set({
       status: decision.scopes === null ? 'declined' : 'approved',
@@ -62,8 +76,12 @@ export async function decideDevice(
     .where('status', '=', 'pending')
     .where('expires_at', '>', decision.now)
     .returning('code_hash')
-    .execute()
-  return decided.length > 0
+  if (decision.scopes !== null) {
+    query = query.where((eb) =>
+      eb(eb('expires_at', '-', eb('interval_seconds', '*', pollsAfterApproval * 1000)), '>', decision.now),
+    )
+  }
+  return (await query.execute()).length > 0
 }
 
 /** Spends an approved request. Of any number of callers at once, at most one is told true (4.6). */
