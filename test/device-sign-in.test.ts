@@ -113,6 +113,16 @@ describe.each(stores)('Device Sign-In on $name', ({ missing, fresh }) => {
     expect(await outcome(await poll(world, codes, session))).toBe('400 authorization_pending')
   })
 
+  test('an agent that asks too soon after the person has approved gets what was approved [4.6.slow-down, 4.6.complete]', async () => {
+    const world = await start()
+    const session = await world.start()
+    const codes = await begin(world)
+    expect(await outcome(await poll(world, codes, session))).toBe('400 authorization_pending')
+    await decide(world, codes, 'approve')
+    world.clock.now += 1_000
+    expect(await outcome(await poll(world, codes, session))).toBe('200')
+  })
+
   test('a decline is told, again and again [4.6.access-denied, K29]', async () => {
     const world = await start()
     const session = await world.start()

@@ -39,18 +39,19 @@ export async function exchangeDeviceCode(request: TokenRequest): Promise<Respons
       return new PoppyError('access_denied', { description: 'The User declined. Do not ask again.' })
     if (device.expires_at <= now)
       return new PoppyError('expired_token', { description: 'The codes have expired. Begin a new sign-in.' })
-    const interval = Number(device.interval_seconds)
-    if (device.polled_at !== null && now < device.polled_at + interval * 1000) {
-      const slower = Math.min(interval + slowDownBy, slowestInterval)
-      await notePoll(scope, { codeHash, now, interval: slower })
-      return new PoppyError('slow_down', {
-        description: `Wait ${slower} seconds between two requests.`,
-        extra: { interval: slower },
-      })
+    if (device.status === 'pending' || device.account === null || device.approved_scopes === null) {
+      // 4.6: until the User has decided, and no longer. Whoever asks too soon after that gets what was approved.
+      const interval = Number(device.interval_seconds)
+      const isTooSoon = device.polled_at !== null && now < device.polled_at + interval * 1000
+      const next = isTooSoon ? Math.min(interval + slowDownBy, slowestInterval) : interval
+      await notePoll(scope, { codeHash, now, interval: next })
+      return isTooSoon
+        ? new PoppyError('slow_down', {
+            description: `Wait ${next} seconds between two requests.`,
+            extra: { interval: next },
+          })
+        : new PoppyError('authorization_pending', { description: 'The User has not decided yet.' })
     }
-    await notePoll(scope, { codeHash, now, interval })
-    if (device.status === 'pending' || device.account === null || device.approved_scopes === null)
-      return new PoppyError('authorization_pending', { description: 'The User has not decided yet.' })
 
     const session = await peekSession(scope, sessionId)
     if (!session || session.clientId !== client.clientId || !isActive(session, settings.limits, now))
