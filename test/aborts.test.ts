@@ -1,11 +1,16 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { generateProof } from 'dpop'
 import * as oauth from 'oauth4webapi'
 import { tool } from 'poppyseed'
+import { toNodeHandler } from 'poppyseed/node'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { startVisitingAgent } from '../examples/hotel/src/agent-server.ts'
 import { discover, openForeignAgent, startSession } from './setup/foreign-agent.ts'
 import { openSite } from './setup/site.ts'
+import { makeWorld } from './setup/world.ts'
 
 // A caller that goes away ends the work that it asked for: over real connections, which is where it gets lost.
 
@@ -90,6 +95,35 @@ describe('over HTTP, a caller that goes away', () => {
     await site.closeListener()
     await refused
     expect(await aborted).toMatchObject(goneAway)
+  })
+})
+
+describe('a caller that goes away in the middle of its own request', () => {
+  const form = 'Content-Type: application/x-www-form-urlencoded'
+  it.each([
+    { path: '/poppy/token', header: form },
+    { path: '/poppy/revoke', header: form },
+    { path: '/poppy/authorize', header: `${form}\r\nOrigin: https://miramar.example` },
+  ])('is no failure of the Company’s at $path', { timeout }, async ({ path, header }) => {
+    const world = await makeWorld()
+    const server = createServer(toNodeHandler(world.company)).listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    for (const [framing, part] of [
+      ['Content-Length: 100', 'client_id='],
+      ['Transfer-Encoding: chunked', '5\r\nabcde\r\n'],
+      ['Transfer-Encoding: chunked', 'no chunk\r\n'],
+    ]) {
+      const before = world.log.length
+      const arrived = once(server, 'request')
+      const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => {})
+      socket.write(`POST ${path} HTTP/1.1\r\nHost: miramar.example\r\n${header}\r\n${framing}\r\n\r\n${part}`)
+      await arrived
+      socket.destroy()
+      const isOver = () => world.log.slice(before).some((line) => / request \{/.test(line))
+      while (!isOver()) await new Promise((resolve) => setImmediate(resolve))
+      expect(world.log.slice(before).filter((line) => /^error|"status":5/.test(line))).toEqual([])
+    }
   })
 })
 

@@ -5,7 +5,7 @@ import { type FormParameters, PoppyError, readParameters } from '@poppyseed/prot
 /**
  * Reads a body as text.
  * @param limit bytes; a longer body is refused without reading it to its end
- * @throws PoppyError `request_too_large`, or `invalid_request` when it isn't UTF-8
+ * @throws PoppyError `request_too_large`, or `invalid_request` when it isn't UTF-8 or broke off
  */
 export async function readBody(request: Request, limit: number): Promise<string> {
   const tooLarge = () =>
@@ -15,13 +15,29 @@ export async function readBody(request: Request, limit: number): Promise<string>
   // A listener's HTTP parser holds the sender to a length that it announced; anything else is counted as it comes.
   // `body` is touched only then: listeners make the stream when it is first asked for, and that costs.
   const isBounded = announced !== null && /^[0-9]{1,15}$/.test(announced)
-  const bytes = isBounded ? new Uint8Array(await request.arrayBuffer()) : await readStream(request, limit)
+  const reading = isBounded ? readWhole(request) : readStream(request, limit)
+  const bytes = await reading.catch((error: unknown) => {
+    throw isBrokenOff(request, error) ? brokenOff() : error
+  })
   if (bytes === null || bytes.byteLength > limit) throw tooLarge()
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
     throw new PoppyError('invalid_request', { description: 'The body is not UTF-8.' })
   }
+}
+
+async function readWhole(request: Request): Promise<Uint8Array> {
+  return new Uint8Array(await request.arrayBuffer())
+}
+
+/** Whether the caller went away in the middle of a body, or sent what the HTTP parser gave up on: no fault of ours. */
+function isBrokenOff({ signal }: Request, error: unknown): boolean {
+  return signal.aborted || (error instanceof Error && 'code' in error && error.code === 'ECONNRESET')
+}
+
+function brokenOff(): PoppyError {
+  return new PoppyError('invalid_request', { description: 'The body ended too early.', reason: 'the body broke off' })
 }
 
 /** Reads a body of unknown length; null once it is longer than the limit. */

@@ -1,5 +1,8 @@
 /** Who is at the other end of the connection: a Web `Request` doesn't say, so the listener's adapter notes it beside it. */
 
+/** What stands for the address of a connection that was closed before anybody had asked for it. */
+export const goneAddress = 'gone'
+
 const peers = new WeakMap<Request, string>()
 
 /**

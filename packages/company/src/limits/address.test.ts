@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { notePeerAddress } from '../http/peer-address.ts'
+import { goneAddress, notePeerAddress } from '../http/peer-address.ts'
 import { addressKey, createAddressReader, unknownAddress } from './address.ts'
 
 function reader(hook?: (request: Request) => unknown) {
@@ -96,6 +96,14 @@ describe('the address of a caller', () => {
     // Who comes from the internet stays who they are, whatever they send.
     expect(of(from('8.8.8.8', forwarded))).toBe('8.8.8.8')
     expect(of(from('10.0.0.1', {}))).toBe('10.0.0.1')
+  })
+
+  it('counts as one who was gone before anybody had asked, whatever they sent', () => {
+    const { of, log } = reader()
+    const request = new Request('https://miramar.example/', { headers: { 'x-forwarded-for': '198.51.100.7' } })
+    notePeerAddress(request, goneAddress)
+    expect(of(request)).toBe(unknownAddress)
+    expect(log).toEqual([])
   })
 
   it('is not known where nobody tells it, and the log says so once', () => {

@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js'
-import { peerAddressOf } from '../http/peer-address.ts'
+import { goneAddress, peerAddressOf } from '../http/peer-address.ts'
 import { isPublicAddress } from '../net/addresses.ts'
 import type { Logger } from '../store/database.ts'
 
@@ -55,6 +55,7 @@ export function createAddressReader({ hook, now, log }: AddressParts): (request:
   return (request) => {
     if (hook !== undefined) return ask(request, hook)
     const peer = peerAddressOf(request)
+    if (peer === goneAddress) return unknownAddress
     const isProxy = peer !== undefined && isBehindProxy(request, peer)
     if (peer !== undefined && !isProxy) return addressKey(peer) ?? unknownAddress
     if (!hasSaidOff) log.warn({ isProxy }, 'limits by address are off: set `address`, so that they know who is calling')

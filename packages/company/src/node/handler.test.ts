@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, request as nodeRequest, type Server
 import { type AddressInfo, connect } from 'node:net'
 import express from 'express'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { goneAddress, peerAddressOf } from '../http/peer-address.ts'
 import { type Mountable, type NodeHandler, toNodeHandler } from './handler.ts'
 import { nodeRequestOf, sendResponse, toWebRequest } from './web-request.ts'
 
@@ -121,6 +122,32 @@ describe('a Company behind Node’s http', () => {
       ['http://unreadable.invalid/api', 'h/own'],
       ['http://unreadable.invalid//e/api', 'h h'],
     ])
+  })
+
+  it('knows from where a request came whose connection is closed by then', async () => {
+    const seen = Promise.withResolvers<string | undefined>()
+    const { port } = await siteAround(
+      toNodeHandler(
+        owner(async (request) => {
+          seen.resolve(peerAddressOf(request))
+          return new Response()
+        }),
+      ),
+    )
+    // What follows is no request, so the parser closes the connection before anybody has looked at the first.
+    await raw(port, 'GET /own/x HTTP/1.1\r\nHost: h\r\n\r\nno request\r\n\r\n')
+    expect(await seen.promise).toBe('127.0.0.1')
+  })
+
+  it('gives a connection that was closed before it was asked for a name of its own', async () => {
+    const seen = Promise.withResolvers<string | undefined>()
+    const { port } = await open((req, res) => {
+      res.on('error', () => {})
+      req.socket.destroy()
+      req.socket.on('close', () => seen.resolve(peerAddressOf(toWebRequest(req))))
+    })
+    await raw(port, 'GET /api HTTP/1.1\r\nHost: h\r\n\r\n').catch(() => {})
+    expect(await seen.promise).toBe(goneAddress)
   })
 
   it('refuses a Host that is none, where no site could mean something by it', async () => {

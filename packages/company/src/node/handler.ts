@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AnswerDropped } from '../faults/answer-dropped.ts'
-import { headersOf, noteNodeRequest, targetOf, urlOf } from './web-request.ts'
+import { addressOf, headersOf, noteNodeRequest, targetOf, urlOf } from './web-request.ts'
 
 /** A Company behind Node's own `http`, Express or Connect. */
 
@@ -33,6 +33,8 @@ export function toNodeHandler(company: Mountable): NodeHandler {
       next()
       return
     }
+    // Now: what is loaded, and what else comes first, may take longer than the connection lasts.
+    addressOf(request)
     // Whatever a mount took off is the Company's to see.
     request.url = targetOf(request)
     loading ??= listenerOf(company)

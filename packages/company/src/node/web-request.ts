@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { notePeerAddress } from '../http/peer-address.ts'
+import type { Socket } from 'node:net'
+import { goneAddress, notePeerAddress } from '../http/peer-address.ts'
 
 /** Between Node's requests and the Web's, for what a site on Node asks its Company beside the Company's own paths. */
 
@@ -96,9 +97,21 @@ const nodeRequests = new WeakMap<Request, IncomingMessage>()
  */
 export function noteNodeRequest(web: Request, request: IncomingMessage): void {
   nodeRequests.set(web, request)
+  const address = addressOf(request)
   // A Unix socket has none: then whoever is behind it is the company's to tell.
-  const { remoteAddress } = request.socket
-  if (remoteAddress !== undefined) notePeerAddress(web, remoteAddress)
+  if (address !== undefined) notePeerAddress(web, address)
+}
+
+const addresses = new WeakMap<Socket, string>()
+
+/**
+ * From where a request came. A socket that is closed tells no address any more, and whoever sent something and left at once
+ * would be counted nowhere: so it is asked for when the request arrives, and one that nobody asked for has a name of its own.
+ */
+export function addressOf({ socket }: IncomingMessage): string | undefined {
+  const { remoteAddress } = socket
+  if (remoteAddress !== undefined) addresses.set(socket, remoteAddress)
+  return remoteAddress ?? addresses.get(socket) ?? (socket.destroyed ? goneAddress : undefined)
 }
 
 /**
