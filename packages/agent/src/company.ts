@@ -3,7 +3,8 @@ import type { AgentContext } from './context.ts'
 import { discover, type FoundCompany } from './discovery/discover.ts'
 import { AgentError } from './errors.ts'
 import { createSession, type Session } from './session.ts'
-import { type SessionPlace, type UserAtCompany, userAtCompany } from './sessions/records.ts'
+import { type KnownAccount, knownAccounts } from './sessions/known.ts'
+import { noteCompany, type SessionPlace, type UserAtCompany, userAtCompany } from './sessions/records.ts'
 import { completeSignIn } from './sessions/sign-in.ts'
 import type { SignInResult } from './sessions/sign-in-end.ts'
 import { createSessionTokens, type SessionTokens, type TokenSource } from './sessions/tokens.ts'
@@ -27,6 +28,8 @@ export interface Company {
   /** All that it lists, types that this library doesn't know included. */
   readonly apis: readonly ApiEntry[]
   readonly extensions: readonly string[]
+  /** The User's accounts there that an Account Token is held for (4.4). Asks nobody. */
+  readonly accounts: () => Promise<readonly KnownAccount[]>
   /** The User's Session of a name, kept from run to run. Nothing is sent until it is used. */
   readonly session: (options?: SessionOptions) => Session
   /** A Session of its own for one task, beside the others; started at once. */
@@ -37,15 +40,19 @@ export interface Company {
 export interface SessionOptions {
   /** `default` when left out. */
   readonly name?: string
-  /** One of several accounts that the User has at the Company (4.4); `default` when left out. */
+  /**
+   * One of several accounts that the User has at the Company (4.4), by a name of your own that no Company sees; `default`
+   * when left out. Each has its Account Token and its Sessions; signing in or out of one leaves the others as they are.
+   */
   readonly account?: string
 }
 
 /** Finds a Company for a User. */
 export async function openCompany(context: AgentContext, userKey: string, domainOrUrl: string): Promise<Company> {
   const found = await discover(context, domainOrUrl)
+  const { issuer } = found.discovery
+  if (issuer !== undefined) await noteCompany(context, userKey, { issuer, domain: found.domain, name: found.name })
   const session = ({ name = 'default', account = 'default' }: SessionOptions = {}): Session => {
-    const { issuer } = found.discovery
     if (issuer === undefined)
       throw new AgentError('not_a_company', `${found.name} has a website to browse and nothing to call.`)
     return sessionAt(context, { userKey, issuer, account, session: name }, domainOrUrl)
@@ -53,7 +60,7 @@ export async function openCompany(context: AgentContext, userKey: string, domain
   return {
     domain: found.domain,
     name: found.name,
-    issuer: found.discovery.issuer,
+    issuer,
     protocolVersion: found.discovery.protocolVersion,
     signIn: {
       direct: found.discovery.signIn.direct,
@@ -63,6 +70,7 @@ export async function openCompany(context: AgentContext, userKey: string, domain
     customScopes: found.discovery.customScopes,
     apis: found.discovery.apis,
     extensions: Object.keys(found.discovery.extensions),
+    accounts: async () => (issuer === undefined ? [] : knownAccounts(context, userKey, issuer)),
     session,
     startSession: async ({ account = 'default' } = {}) => {
       const started = session({ account, name: `task-${base64url(context.random(16))}` })

@@ -1,6 +1,6 @@
 /** The Personal Agent's side of the Personal Agent Protocol. */
 export type { CallInput } from './apis/build-request.ts'
-export type { CallResult, CompanyOperation } from './apis/call.ts'
+export type { CallResult, CompanyOperation, ListOptions } from './apis/call.ts'
 export type { CompanyTool, ToolsOptions } from './apis/company-tools.ts'
 export { type McpConnection, readToolError, type ToolRefusal } from './apis/mcp.ts'
 export type { ApiOperation, OperationParameter } from './apis/openapi.ts'
@@ -20,8 +20,8 @@ export {
 } from './personal-agent.ts'
 export type { Session, SessionState, SignInRequest } from './session.ts'
 export type { PendingDeviceSignIn } from './sessions/device-sign-in.ts'
+export type { KnownAccount, KnownCompany } from './sessions/known.ts'
 export type { CodeRequest, CredentialField, MediatedSignInRequest } from './sessions/mediated-sign-in.ts'
-export type { KnownCompany } from './sessions/records.ts'
 export type { PendingSignIn } from './sessions/sign-in.ts'
 export type { SignInResult } from './sessions/sign-in-end.ts'
 export { type FileStoreOptions, fileStore } from './store/file.ts'

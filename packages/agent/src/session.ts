@@ -1,7 +1,7 @@
 import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { coversScopes, type OAuthMetadata } from '@poppyseed/protocol'
 import type { CallInput } from './apis/build-request.ts'
-import { type CallResult, type CompanyOperation, callOne, listOperations } from './apis/call.ts'
+import { type CallResult, type CompanyOperation, callOne, type ListOptions, listOperations } from './apis/call.ts'
 import { type CompanyTool, companyTools, type ToolsOptions } from './apis/company-tools.ts'
 import { connectMcp, type McpConnection, mcpTransport } from './apis/mcp.ts'
 import { type SessionFetch, sessionFetch } from './apis/session-fetch.ts'
@@ -11,6 +11,7 @@ import type { AgentContext } from './context.ts'
 import type { FoundCompany } from './discovery/discover.ts'
 import { beginDeviceSignIn, type PendingDeviceSignIn } from './sessions/device-sign-in.ts'
 import { type MediatedSignInRequest, signInMediated } from './sessions/mediated-sign-in.ts'
+import { forgetRetired, revokeRetired } from './sessions/retired.ts'
 import { beginSignIn, type PendingSignIn } from './sessions/sign-in.ts'
 import type { SignInResult } from './sessions/sign-in-end.ts'
 import { revokeToken } from './sessions/token-endpoint.ts'
@@ -26,7 +27,7 @@ export interface Session {
   /** How the Session stands, as last heard; asks nobody. */
   readonly state: () => Promise<SessionState>
   /** The operations of the Company's OpenAPI documents (6). */
-  readonly operations: () => Promise<readonly CompanyOperation[]>
+  readonly operations: (options?: ListOptions) => Promise<readonly CompanyOperation[]>
   /**
    * All that can be called, by OpenAPI or MCP, in one form (6): name, description, JSON Schema of the input, and a `call`.
    * `@poppyseed/agent/ai` makes tools of the AI SDK of them.
@@ -102,7 +103,8 @@ export interface Session {
    */
   readonly joinBrowser: (request?: { readonly returnTo?: string }) => Promise<OneShotPage>
   /**
-   * Signs out (4.9): revokes the Account Token; every Session with this account goes on signed out.
+   * Signs out (4.9): revokes the Account Token; every Session with this account goes on signed out. Older Account Tokens
+   * that could not be revoked when they were replaced are tried again too; `AgentUser.companies` counts those that are left.
    * @throws AgentError `revocation_failed` or `unreachable`: the Account Token is kept, so it can be tried again
    */
   readonly signOut: () => Promise<{ readonly revoked: boolean }>
@@ -162,7 +164,7 @@ export function createSession(
       await tokens.get(anywhere)
       return state()
     },
-    operations: async () => listOperations(context, await find()),
+    operations: async (options = {}) => listOperations(context, await find(), options),
     tools: async (options = {}) => companyTools(context, await find(), find, tokens, options),
     call: async (operationId, input = {}, options = {}) =>
       callOne(context, await find(), tokens, operationId, input, options),
@@ -178,7 +180,7 @@ export function createSession(
       if (held && scopes.length > 0 && coversScopes(held.scopes, scopes) && (await tokens.useAccountToken(anywhere))) {
         const granted = (await tokens.records.account())?.scopes ?? []
         if (coversScopes(granted, scopes))
-          return { granted: [...granted], asked: [...scopes], missing: [], replaced: 'none' }
+          return { granted: [...granted], asked: [...scopes], missing: [], replaced: 'none', switched: false }
       }
       if ('show' in request) {
         const pending = await beginDevice(scopes, request.signal)
@@ -199,8 +201,11 @@ export function createSession(
         if (account) {
           await revokeToken(context, server, account.token)
           await tokens.records.saveAccount(undefined, account.token)
+          await forgetRetired(context, tokens.place, account.token)
         }
         await tokens.records.signOutSessions()
+        // 4.4: older ones too, which could not be revoked when they were replaced
+        await revokeRetired(context, server, tokens.place, 'all')
         return { revoked: account !== undefined }
       })
     },

@@ -39,10 +39,27 @@ export function apisOf(found: FoundCompany, type: 'openapi' | 'mcp'): readonly A
   return found.discovery.apis.filter((api) => api.type === type).slice(0, maxApis)
 }
 
+/** What operations and tools are listed with. */
+export interface ListOptions {
+  /** Told of an API that can't be read, whose operations are then left out; without it, that is an error. */
+  readonly onUnavailable?: (error: AgentError, api: string) => void
+}
+
 /** All operations of all OpenAPI documents of a Company. */
-export async function listOperations(context: AgentContext, found: FoundCompany): Promise<readonly CompanyOperation[]> {
+export async function listOperations(
+  context: AgentContext,
+  found: FoundCompany,
+  { onUnavailable }: ListOptions = {},
+): Promise<readonly CompanyOperation[]> {
   const operations: CompanyOperation[] = []
-  for (const { url } of apisOf(found, 'openapi')) operations.push(...(await readApi(context, found, url)).operations)
+  for (const { url } of apisOf(found, 'openapi')) {
+    try {
+      operations.push(...(await readApi(context, found, url)).operations)
+    } catch (error) {
+      if (!(error instanceof AgentError) || !onUnavailable) throw error
+      onUnavailable(error, url)
+    }
+  }
   return operations
 }
 

@@ -4,7 +4,7 @@ import { AgentError } from '../errors.ts'
 import { cleanText, withoutSecretsInside } from '../net/text.ts'
 import type { SessionTokens } from '../sessions/tokens.ts'
 import type { CallInput } from './build-request.ts'
-import { apisOf, callOne, readApi } from './call.ts'
+import { apisOf, callOne, type ListOptions, readApi } from './call.ts'
 import { mcpInput, operationInput, schemaBudget } from './input-schema.ts'
 import { connectMcp, maxServers } from './mcp.ts'
 import type { Json } from './openapi.ts'
@@ -33,10 +33,7 @@ export interface CompanyTool {
 }
 
 /** What {@link CompanyTool}s are listed with. */
-export interface ToolsOptions {
-  /** Told of an API that can't be read, whose tools are then left out; without it, that is an error. */
-  readonly onUnavailable?: (error: AgentError, api: string) => void
-}
+export type ToolsOptions = ListOptions
 
 const maxDescription = 1000
 /** As many as are listed of one Company. */

@@ -1,4 +1,5 @@
 import { AgentError } from '../errors.ts'
+import { accountFlag } from './account.ts'
 import { shellWord } from './terminal.ts'
 
 /** What helps after an error, and the exit code that a program sees. */
@@ -15,23 +16,30 @@ export function exitCodeOf(error: unknown): number {
 }
 
 /** The command that helps, or undefined where the error's own sentence has said it. */
-export function hintFor(error: unknown, command: string, domain: string | undefined): string | undefined {
+export function hintFor(
+  error: unknown,
+  command: string,
+  { domain, account }: { readonly domain?: string | undefined; readonly account?: string | undefined },
+): string | undefined {
   if (!(error instanceof AgentError)) return undefined
   const at = domain === undefined ? '<domain>' : shellWord(domain)
+  const flag = accountFlag(account)
   switch (error.code) {
     case 'sign_in_required':
     case 'insufficient_scope':
     case 'sign_in_failed':
     case 'sign_in_expired': {
       const scopes = (error.scopes ?? []).map((scope) => ` --scope ${shellWord(scope)}`).join('')
-      return `Try: poppy sign-in ${at}${scopes}`
+      return `Try: poppy sign-in ${at}${flag}${scopes}`
     }
     case 'sign_in_declined': {
       const scopes = (error.scopes ?? []).map((scope) => ` --scope ${shellWord(scope)}`).join('')
-      return error.scopes === undefined ? undefined : `If you have changed your mind: poppy sign-in ${at}${scopes}`
+      return error.scopes === undefined
+        ? undefined
+        : `If you have changed your mind: poppy sign-in ${at}${flag}${scopes}`
     }
     case 'unknown_operation':
-      return `Try: poppy tools ${at}`
+      return `Try: poppy tools ${at}${flag}`
     case 'invalid_input':
       return `Try: poppy ${command} --help`
     case 'misconfigured':

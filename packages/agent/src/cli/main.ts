@@ -12,6 +12,7 @@ process.exitCode = await runPoppy(args, {
   stdout: (text) => void process.stdout.write(text),
   stderr: (text) => void process.stderr.write(text),
   isTerminal: process.stdout.isTTY,
+  columns: process.stdout.columns,
   env: process.env,
   now: Date.now,
   prompt: () => openPrompt(process.stdin, process.stderr),

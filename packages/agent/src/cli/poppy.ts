@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import type { AccountOptions } from './account.ts'
 import { type CommandContext, type CommonOptions, createCommandContext, type Surroundings } from './command.ts'
 import { openPage } from './commands/browser.ts'
 import { discover, status } from './commands/companies.ts'
@@ -37,10 +38,14 @@ export async function runPoppy(args: readonly string[], around: Surroundings): P
       .option('--json', 'one JSON value a line, for programs')
       .exitOverride()
 
+  /** A command that works in a Session: with one of the person's accounts, where they have several (4.4). */
+  const addWithAccount = (usage: string, description: string) =>
+    add(usage, description).option('--account <name>', 'which of your accounts there, by a name of your own')
+
   /** Runs a command's work: its errors in words, with the command that helps. */
   const run = async (
     name: string,
-    options: CommonOptions,
+    options: CommonOptions & AccountOptions,
     domain: string | undefined,
     work: (context: CommandContext) => Promise<void>,
   ): Promise<void> => {
@@ -48,7 +53,7 @@ export async function runPoppy(args: readonly string[], around: Surroundings): P
     try {
       await work(context)
     } catch (error) {
-      context.output.error(error, hintFor(error, name, domain))
+      context.output.error(error, hintFor(error, name, { domain, account: options.account }))
       code = exitCodeOf(error)
     }
   }
@@ -73,32 +78,36 @@ export async function runPoppy(args: readonly string[], around: Surroundings): P
   add('discover <domain>', 'show what a Company offers').action((domain: string, options: CommonOptions) =>
     run('discover', options, domain, (context) => discover(context, domain)),
   )
-  add('sign-in <domain>', 'sign in at a Company, in your own browser or with a code on another device')
+  addWithAccount('sign-in <domain>', 'sign in at a Company, in your own browser or with a code on another device')
     .option('--scope <scope>', 'what to ask for; may be repeated (default: all that is offered)', collect)
     .option('--device', 'with a link and a short code, on whatever device you like')
+    .option('--no-qr', 'with --device: draw no QR code')
     .option('--mediated', 'with credentials that you type here, where the Company takes them from an agent')
     .option('--again', 'even where the access is there already')
     .action((domain: string, options: CommonOptions & SignInOptions) =>
       run('sign-in', options, domain, (context) => signIn(context, domain, options)),
     )
-  add('tools <domain> [tool]', 'list what can be called at a Company, or show one').action(
-    (domain: string, tool: string | undefined, options: CommonOptions) =>
-      run('tools', options, domain, (context) => tools(context, domain, tool)),
+  addWithAccount('tools <domain> [tool]', 'list what can be called at a Company, or show one').action(
+    (domain: string, tool: string | undefined, options: CommonOptions & AccountOptions) =>
+      run('tools', options, domain, (context) => tools(context, domain, tool, options)),
   )
-  add('call <domain> <tool> [json]', 'call a tool of a Company')
+  addWithAccount('call <domain> <tool> [json]', 'call a tool of a Company')
     .option('--arg <name=value>', 'one input; may be repeated', collect)
     .action((domain: string, tool: string, json: string | undefined, options: CommonOptions & CallOptions) =>
       run('call', options, domain, (context) => call(context, domain, tool, json, options)),
     )
-  add('open <domain> [url]', 'let a browser that an agent controls join the visit; never your own browser').action(
-    (domain: string, url: string | undefined, options: CommonOptions) =>
-      run('open', options, domain, (context) => openPage(context, domain, url)),
+  addWithAccount(
+    'open <domain> [url]',
+    'let a browser that an agent controls join the visit; never your own browser',
+  ).action((domain: string, url: string | undefined, options: CommonOptions & AccountOptions) =>
+    run('open', options, domain, (context) => openPage(context, domain, url, options)),
   )
   add('status', 'show where this agent has been, and its access there').action((options: CommonOptions) =>
     run('status', options, undefined, status),
   )
-  add('sign-out <domain>', 'end the access to your account at a Company').action(
-    (domain: string, options: CommonOptions) => run('sign-out', options, domain, (context) => signOut(context, domain)),
+  addWithAccount('sign-out <domain>', 'end the access to your account at a Company').action(
+    (domain: string, options: CommonOptions & AccountOptions) =>
+      run('sign-out', options, domain, (context) => signOut(context, domain, options)),
   )
 
   try {

@@ -8,6 +8,8 @@ export interface Terminal {
   readonly stderr: (text: string) => void
   /** Whether a person is looking at `stdout`. */
   readonly isTerminal: boolean
+  /** How wide that is; undefined where nobody knows. */
+  readonly columns?: number | undefined
   readonly env: Readonly<Record<string, string | undefined>>
 }
 

@@ -38,6 +38,7 @@ describe('Device Sign-In', () => {
       asked: ['poppy:read', 'addresses'],
       missing: ['addresses'],
       replaced: 'none',
+      switched: false,
     })
     expect(gaps(fake)).toEqual([5, 5, 5])
     expect(polls(fake).at(-1)?.form.get('session_id')).toBe((await here.state()).sessionId)

@@ -1,10 +1,10 @@
-import { formatScope, grantTypes, isLoopbackHost } from '@poppyseed/protocol'
-import { z } from 'zod'
+import { formatScope, grantTypes } from '@poppyseed/protocol'
 import type { AgentContext } from '../context.ts'
 import type { FoundCompany } from '../discovery/discover.ts'
 import { AgentError } from '../errors.ts'
-import { cleanText, hiddenCharacter } from '../net/text.ts'
+import { cleanText } from '../net/text.ts'
 import { Secret } from '../secret.ts'
+import { type DeviceShown, deviceSchema, whatIsShown } from './device-page.ts'
 import { endOf, rememberDeclined, type SignInResult, scopesToAsk } from './sign-in-end.ts'
 import { askEndpoint, type OAuthFailure, refusal, requestToken } from './token-endpoint.ts'
 import type { SessionTokens, TokenSource } from './tokens.ts'
@@ -22,6 +22,12 @@ export interface PendingDeviceSignIn {
   readonly verificationUri: string
   /** The same page with the code filled in, for a link or a QR code, where the Company gives one. */
   readonly verificationUriComplete: string | undefined
+  /**
+   * Whether the page is the Company's own: at its issuer, its domain or a subdomain of it. Where it isn't, name its host to
+   * the User beside the Company, and draw no QR code, which nobody can read: a Company may hand on a code that it got of
+   * another one, so that the User lets it in there.
+   */
+  readonly isOwnPage: boolean
   /** When the code ends, Unix time in milliseconds. */
   readonly expiresAt: number
   /**
@@ -30,19 +36,6 @@ export interface PendingDeviceSignIn {
    */
   readonly done: Promise<SignInResult>
 }
-
-const deviceSchema = z.object({
-  device_code: z
-    .string()
-    .max(8192)
-    .regex(/^[\x21-\x7e]+$/),
-  user_code: z.string().min(1).max(64),
-  verification_uri: z.string().min(1).max(2048),
-  verification_uri_complete: z.string().min(1).max(2048).optional().catch(undefined),
-  expires_in: z.number().positive(),
-  // RFC 8628, 3.2: 5 seconds where nothing is said
-  interval: z.number().positive().optional().catch(undefined),
-})
 
 const defaultInterval = 5
 /** RFC 8628, 3.5: so many seconds longer after each `slow_down`. */
@@ -73,10 +66,12 @@ export async function beginDeviceSignIn(
   const asked = await scopesToAsk(found, offered, tokens, scopes)
   // The Session that will be signed in is there before the User is asked.
   await tokens.get({ kind: 'dpop', resource: undefined })
-  const answer = await askEndpoint(context, found.server, endpoint, async () => ({ scope: formatScope(asked) }), signal)
+  const answer = await askEndpoint(context, found.server, endpoint, async () => ({ scope: formatScope(asked) }), {
+    signal,
+  })
   if (answer.failure) throw refusal(found.name, answer.failure)
   const device = deviceSchema.safeParse(answer.value)
-  const shown = device.success ? whatIsShown(device.data, context.allowHttp) : undefined
+  const shown = device.success ? whatIsShown(device.data, found, context.allowHttp) : undefined
   if (!device.success || !shown) {
     throw new AgentError('bad_answer', `${found.name} began a sign-in with a link or a code that can't be used.`)
   }
@@ -88,21 +83,21 @@ export async function beginDeviceSignIn(
   )
 }
 
-type Shown = Pick<PendingDeviceSignIn, 'userCode' | 'verificationUri' | 'verificationUriComplete' | 'expiresAt'>
-
 /** `done` is made when it is asked for: a sign-in that nobody waits for asks nothing and fails nowhere. */
 class Pending implements PendingDeviceSignIn {
   readonly userCode: string
   readonly verificationUri: string
   readonly verificationUriComplete: string | undefined
+  readonly isOwnPage: boolean
   readonly expiresAt: number
   readonly #wait: () => Promise<SignInResult>
   #done: Promise<SignInResult> | undefined
 
-  constructor(shown: Shown, wait: () => Promise<SignInResult>) {
+  constructor(shown: DeviceShown & { readonly expiresAt: number }, wait: () => Promise<SignInResult>) {
     this.userCode = shown.userCode
     this.verificationUri = shown.verificationUri
     this.verificationUriComplete = shown.verificationUriComplete
+    this.isOwnPage = shown.isOwnPage
     this.expiresAt = shown.expiresAt
     this.#wait = wait
   }
@@ -110,25 +105,6 @@ class Pending implements PendingDeviceSignIn {
   get done(): Promise<SignInResult> {
     this.#done ??= this.#wait()
     return this.#done
-  }
-}
-
-/** What a person may be shown: a code of one plain line, and links to pages; undefined where it is something else. */
-function whatIsShown(device: z.infer<typeof deviceSchema>, allowHttp: boolean): Omit<Shown, 'expiresAt'> | undefined {
-  const { device_code, user_code, verification_uri, verification_uri_complete } = device
-  // 4.6: the device code is private; a Company that writes it into what is shown isn't helped with it
-  const isShowable = (text: string) => text.search(hiddenCharacter) < 0 && !text.includes(device_code)
-  const isPage = (text: string) => {
-    const url = URL.parse(text)
-    if (!url || /\s/.test(text) || url.username !== '' || url.password !== '' || !isShowable(text)) return false
-    return url.protocol === 'https:' || (allowHttp && url.protocol === 'http:' && isLoopbackHost(url.hostname))
-  }
-  if (!isShowable(user_code) || user_code.trim() === '' || !isPage(verification_uri)) return undefined
-  const complete = verification_uri_complete
-  return {
-    userCode: user_code,
-    verificationUri: verification_uri,
-    verificationUriComplete: complete !== undefined && isPage(complete) ? complete : undefined,
   }
 }
 
@@ -150,7 +126,7 @@ type Poll =
       readonly interval: number
       /** Seconds before the next one alone, where that is longer. */
       readonly once?: number | undefined
-      readonly newSession?: boolean
+      readonly newSession?: 'invalid_session' | 'account_mismatch'
     }
 
 /** A Session that has ended, or that is another account's, is replaced so often. */
@@ -166,18 +142,20 @@ async function wait(
   let { interval } = waiting
   let pause = interval
   let newSessions = 0
+  let wasOther = false
   for (;;) {
     signal?.throwIfAborted()
     const left = expiresAt - context.now()
     const isLast = left <= pause * 1000
     await unlessAborted(signal, () => context.wait(Math.max(0, isLast ? left : pause * 1000), signal))
     if (isLast) throw expired()
-    const poll = await pollOnce(context, source, tokens, waiting, interval, newSessions)
+    const poll = await pollOnce(context, source, tokens, waiting, { interval, newSessions, wasOther })
     if ('result' in poll) {
       await rememberDeclined(context, tokens.place, asked, poll.result.granted)
       return poll.result
     }
     if (poll.newSession) newSessions++
+    if (poll.newSession === 'account_mismatch') wasOther = true
     interval = poll.interval
     pause = Math.max(interval, poll.once ?? 0)
   }
@@ -197,14 +175,21 @@ function expired(): AgentError {
   return new AgentError('sign_in_expired', 'The code has expired before the sign-in was finished. Begin again.')
 }
 
+interface Progress {
+  /** Seconds between polls. */
+  readonly interval: number
+  readonly newSessions: number
+  /** Whether the Session was another account's. */
+  readonly wasOther: boolean
+}
+
 /** One poll. @throws AgentError where there is nothing to wait for any more */
 async function pollOnce(
   context: AgentContext,
   source: TokenSource,
   tokens: SessionTokens,
   { code, asked }: Waiting,
-  interval: number,
-  newSessions: number,
+  { interval, newSessions, wasOther }: Progress,
 ): Promise<Poll> {
   try {
     const end = await tokens.signIn(source, ({ sessionId, proofKeys }) =>
@@ -219,7 +204,7 @@ async function pollOnce(
         }),
       }),
     )
-    if (!end.failure) return { result: await endOf(context, source, asked, end) }
+    if (!end.failure) return { result: await endOf(context, source, tokens.place, asked, { ...end, wasOther }) }
     if (end.failure.error === 'access_denied') await rememberDeclined(context, tokens.place, asked, 'nothing')
     return afterFailure(source, end.failure, interval, newSessions)
   } catch (error) {
@@ -255,7 +240,7 @@ function afterFailure(source: TokenSource, failure: OAuthFailure, interval: numb
       throw expired()
     case 'invalid_session':
     case 'account_mismatch':
-      if (newSessions < maxNewSessions) return { interval, newSession: true }
+      if (newSessions < maxNewSessions) return { interval, newSession: failure.error }
       break
     case 'invalid_client':
     case 'unauthorized_client':

@@ -76,6 +76,7 @@ describe('Mediated Sign-In', () => {
       asked: scopes,
       missing: [],
       replaced: 'none',
+      switched: false,
     })
     expect(sent).toEqual([
       {

@@ -97,12 +97,14 @@ export async function signInMediated(
   const secrets = fields.filter(({ secret }) => secret).map(({ name }) => credentials[name] ?? '')
   const way: Way = { context, found, tokens, endpoint: offered.endpoint }
 
+  let wasOther = false
   for (let turn = 0; ; turn++) {
     const answer = await send(way, offered.endpoint, { scope: formatScope(asked), credentials }, secrets)
     const end = await withCodes(way, answer, request.code, secrets)
-    if (end !== 'other_session') return keep(way, asked, end, secrets)
+    if (!isOfSession(end)) return keep(way, asked, end, secrets, wasOther)
     // 4.4: the Session has ended, or it is another account's: a new one takes the sign-in, once
     if (turn > 0) throw failed(found, 'The Session could not be signed in')
+    wasOther = end === 'account_mismatch'
     await tokens.records.saveSession(() => emptySession)
   }
 }
@@ -113,6 +115,13 @@ interface Way {
   readonly tokens: SessionTokens
   /** `auth.mediated.endpoint`. */
   readonly endpoint: string
+}
+
+/** Another Session has to take the sign-in (4.4). */
+type OfSession = 'account_mismatch' | 'invalid_session'
+
+function isOfSession(answer: Answer | OfSession): answer is OfSession {
+  return typeof answer === 'string'
 }
 
 type Complete = Extract<Answer, { status: 'complete' }>
@@ -136,16 +145,16 @@ function pick(
 /** Hands in one-time codes until the Company has decided. */
 async function withCodes(
   way: Way,
-  first: Answer | 'other_session',
+  first: Answer | OfSession,
   getCode: MediatedSignInRequest['code'],
   secrets: readonly string[],
-): Promise<Complete | 'other_session'> {
+): Promise<Complete | OfSession> {
   const { context, found } = way
   let answer = first
   let expiresAt: number | undefined
   let sentTo = ''
   for (let codes = 0; ; codes++) {
-    if (answer === 'other_session' || answer.status === 'complete') return answer
+    if (isOfSession(answer) || answer.status === 'complete') return answer
     if (answer.status === 'expired') throw codeExpired(found)
     if (answer.status === 'failed') {
       throw failed(found, codes === 0 ? 'The credentials were not accepted' : 'The one-time code was not accepted')
@@ -173,7 +182,7 @@ async function send(
   url: string,
   body: object,
   secrets: readonly string[],
-): Promise<Answer | 'other_session'> {
+): Promise<Answer | OfSession> {
   const response = await authorisedFetch(
     context,
     tokens,
@@ -201,7 +210,7 @@ async function send(
     })
   }
   const said = errorResponseSchema.safeParse(json).data?.error
-  if (said === 'account_mismatch' || said === 'invalid_session') return 'other_session'
+  if (said === 'account_mismatch' || said === 'invalid_session') return said
   const { status } = response
   // A code and no words: they might repeat what was sent.
   const isCode = said !== undefined && /^[a-z][a-z_]{0,60}$/.test(said)
@@ -218,6 +227,7 @@ async function keep(
   asked: readonly string[],
   { status: _, ...response }: Complete,
   secrets: readonly string[],
+  wasOther: boolean,
 ): Promise<SignInResult> {
   const texts = Object.values(response).filter((value) => typeof value === 'string')
   // A PIN of four digits may stand in a random token by chance.
@@ -226,7 +236,7 @@ async function keep(
   }
   const end = await tokens.signIn(found, async () => ({ response }))
   if (end.failure) throw failed(found, 'The Session could not be signed in')
-  return endOf(context, found, asked, end)
+  return endOf(context, found, tokens.place, asked, { ...end, wasOther })
 }
 
 function failed({ name }: FoundCompany, why: string): AgentError {

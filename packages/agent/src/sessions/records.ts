@@ -1,4 +1,4 @@
-import { makeId } from '@poppyseed/protocol'
+import { isJsonObject, makeId } from '@poppyseed/protocol'
 import { z } from 'zod'
 import type { AgentContext } from '../context.ts'
 import { AgentError } from '../errors.ts'
@@ -24,13 +24,15 @@ const sessionSchema = z.object({
   /** What the User was asked for in this Session and did not give: each ask is not repeated (4.4). */
   declined: z.array(z.array(z.string())).default([]),
 })
-const accountSchema = z.object({
+/** @see AccountRecord */
+export const accountSchema = z.object({
   token: z.string(),
   scopes: z.array(z.string()),
   /** Unix time in milliseconds, or null when the Company didn't say. */
   expiresAt: z.number().nullable(),
 })
-const userSchema = z.object({
+/** One User at one Company, as it is kept. Holds a private key. */
+export const userSchema = z.object({
   userId: z.string(),
   proofKey: z.unknown(),
   domain: z.string(),
@@ -63,7 +65,8 @@ function accountKey(place: SessionPlace): string {
   return storeKey('account', place.userKey, place.issuer, place.account)
 }
 
-function read<T>(schema: z.ZodType<T>, value: StoredValue | undefined): T | undefined {
+/** A record as it should be, or undefined. */
+export function read<T>(schema: z.ZodType<T>, value: StoredValue | undefined): T | undefined {
   const parsed = schema.safeParse(value)
   return parsed.success ? parsed.data : undefined
 }
@@ -140,32 +143,20 @@ export async function userAtCompany(
   return { userId: record.userId, proofKeys: await proofKeys(proofKey) }
 }
 
-/** What is known of a User's Companies, for `poppy status`: no secret in it. */
-export interface KnownCompany {
-  readonly issuer: string
-  readonly domain: string
-  readonly name: string
-  readonly accounts: readonly {
-    readonly account: string
-    readonly scopes: readonly string[]
-    readonly expiresAt: number | null
-  }[]
-}
-
-/** The Companies that a User has been at. */
-export async function knownCompanies({ store }: AgentContext, userKey: string): Promise<readonly KnownCompany[]> {
-  const known: KnownCompany[] = []
-  for (const key of await store.keys(`${storeKey('user', userKey)}/`)) {
-    const issuer = decodeURIComponent(key.split('/')[2] ?? '')
-    const record = read(userSchema, await store.get(key))
-    if (!record) continue
-    const accounts = []
-    for (const accountOf of await store.keys(`${storeKey('account', userKey, issuer)}/`)) {
-      const account = read(accountSchema, await store.get(accountOf))
-      const label = decodeURIComponent(accountOf.split('/')[3] ?? '')
-      if (account) accounts.push({ account: label, scopes: account.scopes, expiresAt: account.expiresAt })
-    }
-    known.push({ issuer, domain: record.domain, name: record.name, accounts })
-  }
-  return known
+/** A Company may change its name, and be met at another of its domains: what is known of it is what it said last. */
+export async function noteCompany(
+  { store }: AgentContext,
+  userKey: string,
+  company: { readonly issuer: string; readonly domain: string; readonly name: string },
+): Promise<void> {
+  const key = storeKey('user', userKey, company.issuer)
+  const { domain, name } = company
+  const isNews = (record: z.infer<typeof userSchema> | undefined) =>
+    record !== undefined && (record.domain !== domain || record.name !== name)
+  if (!isNews(read(userSchema, await store.get(key)))) return
+  await store.update(key, (before) => {
+    const record = read(userSchema, before)
+    // What else stands in it stays: who the User is there must not change with a name.
+    return isNews(record) && isJsonObject(before) ? { ...before, domain, name } : before
+  })
 }

@@ -6,7 +6,7 @@ import type { FoundCompany } from '../discovery/discover.ts'
 import { AgentError } from '../errors.ts'
 import { cleanText } from '../net/text.ts'
 import { recordsOf, type SessionPlace } from './records.ts'
-import { revokeToken } from './token-endpoint.ts'
+import { revokeRetired } from './retired.ts'
 import type { SessionTokens, SignedIn, TokenSource } from './tokens.ts'
 
 /** What the three types of sign-in have in common (4.4): what is asked for, and how one ends. */
@@ -18,8 +18,10 @@ export const resultSchema = z.object({
   asked: z.array(z.string()),
   /** Asked and not granted. */
   missing: z.array(z.string()),
-  /** What became of the Account Token that this one replaced (4.4). */
+  /** What became of the Account Token that this one replaced (4.4); one that is not revoked yet is tried again later. */
   replaced: z.enum(['none', 'revoked', 'not_revoked']),
+  /** True where the Company said that the Session was another account's: this one took its place here (4.4). */
+  switched: z.boolean().default(false),
 })
 
 /** How a sign-in ended. */
@@ -52,33 +54,22 @@ export async function scopesToAsk(
   return asked
 }
 
-/** The result of a sign-in that worked. The Account Token that it replaced is revoked (4.4). */
+/** The result of a sign-in that worked. The Account Token that it replaced is revoked, now or later (4.4). */
 export async function endOf(
   context: AgentContext,
   source: TokenSource,
+  place: SessionPlace,
   asked: readonly string[],
-  { scopes, replaced }: SignedIn,
+  { scopes, hasReplaced, wasOther = false }: SignedIn,
 ): Promise<SignInResult> {
+  // The sign-in stands whether or not that works; the result says which.
+  const left = await revokeRetired(context, source.server, place, 'all')
   return {
     granted: [...scopes],
     asked: [...asked],
     missing: asked.filter((scope) => !coversScopes(scopes, [scope])),
-    replaced: replaced === undefined ? 'none' : await revokeReplaced(context, source, replaced),
-  }
-}
-
-/** 4.4: the old Account Token should be revoked. The sign-in stands whether or not that works; the result says which. */
-async function revokeReplaced(
-  context: AgentContext,
-  source: TokenSource,
-  token: string,
-): Promise<'revoked' | 'not_revoked'> {
-  try {
-    await revokeToken(context, source.server, token)
-    return 'revoked'
-  } catch (error) {
-    if (error instanceof AgentError) return 'not_revoked'
-    throw error
+    replaced: left > 0 ? 'not_revoked' : hasReplaced ? 'revoked' : 'none',
+    switched: wasOther,
   }
 }
 

@@ -36,6 +36,7 @@ describe('Direct Sign-In', () => {
       asked: ['poppy:read', 'addresses'],
       missing: [],
       replaced: 'none',
+      switched: false,
     })
     expect(fake.requests.at(-1)?.form.get('session_id')).toBe((await here.state()).sessionId)
   })

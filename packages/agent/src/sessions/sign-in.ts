@@ -260,7 +260,7 @@ async function exchange(
     redirectUri: pending.redirectUri,
     verifier: pending.verifier,
   })
-  return endOf(context, source, pending.scopes, end)
+  return endOf(context, source, pending.place, pending.scopes, end)
 }
 
 function single(parameters: URLSearchParams, name: string): string | undefined {

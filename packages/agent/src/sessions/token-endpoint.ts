@@ -97,11 +97,11 @@ export async function askEndpoint(
   server: OAuthMetadata,
   endpoint: string,
   parameters: () => Promise<Readonly<Record<string, string>>>,
-  signal?: AbortSignal,
+  options: Pick<TokenRequest, 'signal' | 'mayWait'> = {},
 ): Promise<EndpointAnswer> {
   let failure: OAuthFailure | undefined
   for (const audience of audiencesAt(server, endpoint)) {
-    const answer = await post(context, server, endpoint, audience, { parameters, proofKeys: undefined, signal })
+    const answer = await post(context, server, endpoint, audience, { ...options, parameters, proofKeys: undefined })
     if (!answer.failure) return { value: parseJson(answer.text) }
     failure = answer.failure
     if (failure.error !== 'invalid_client') break
@@ -114,11 +114,19 @@ export async function askEndpoint(
  * Revokes an Account Token (4.9).
  * @throws AgentError
  */
-export async function revokeToken(context: AgentContext, server: OAuthMetadata, token: string): Promise<void> {
-  const { failure } = await askEndpoint(context, server, server.revocation_endpoint, async () => ({
-    token,
-    token_type_hint: 'refresh_token',
-  }))
+export async function revokeToken(
+  context: AgentContext,
+  server: OAuthMetadata,
+  token: string,
+  options: Pick<TokenRequest, 'signal' | 'mayWait'> = {},
+): Promise<void> {
+  const { failure } = await askEndpoint(
+    context,
+    server,
+    server.revocation_endpoint,
+    async () => ({ token, token_type_hint: 'refresh_token' }),
+    options,
+  )
   if (!failure) return
   throw new AgentError('revocation_failed', `The Company did not confirm the sign-out (${failure.error}).`, {
     companyCode: failure.error,

@@ -23,6 +23,7 @@ import {
   type TokenRecord,
   type UserAtCompany,
 } from './records.ts'
+import { forgetRetired, retire, retiredTokens, revokeRetired } from './retired.ts'
 import { type OAuthFailure, refusal, requestToken, type TokenAnswer } from './token-endpoint.ts'
 
 /** Session Tokens: kept, renewed, and asked for in the way that the Session's state wants (4.2, 4.3, 4.8). */
@@ -43,8 +44,10 @@ export interface HeldToken {
 /** A Session that was signed in (4.4). */
 export interface SignedIn {
   readonly scopes: readonly string[]
-  /** The Account Token that was held before, where it is another: a secret. */
-  readonly replaced: string | undefined
+  /** Whether another Account Token was held before: it is on the list of those to revoke. */
+  readonly hasReplaced: boolean
+  /** Whether the Session was another account's, so that a new one took the sign-in (4.4). */
+  readonly wasOther?: boolean
   readonly failure?: undefined
 }
 
@@ -206,6 +209,8 @@ export function createSessionTokens(
       const token = response.refresh_token ?? account.token
       const expiresAt = accountExpiry(response) ?? (response.refresh_token === undefined ? account.expiresAt : null)
       await records.saveAccount({ token, scopes: [...scopes], expiresAt }, account.token)
+      // 4.8: revoked, the old one might take its successor with it
+      if (token !== account.token) await forgetRetired(context, place, account.token)
     }
     checkTokenType(response, wanted, source.name)
     const token: TokenRecord = {
@@ -238,7 +243,8 @@ export function createSessionTokens(
 
   const secrets = async () => {
     const [session, account] = [await records.session(), await records.account()]
-    return [...session.tokens.map(({ token }) => token), ...(account ? [account.token] : [])]
+    const retired = await retiredTokens(context, place)
+    return [...session.tokens.map(({ token }) => token), ...(account ? [account.token] : []), ...retired]
   }
 
   return {
@@ -251,7 +257,12 @@ export function createSessionTokens(
     get: async (wanted, stale) => {
       const held = fresh(await records.session(), wanted, stale)
       if (held) return held
-      return alone(async () => fresh(await records.session(), wanted, stale) ?? obtain(wanted, false))
+      const token = await alone(
+        async () => fresh(await records.session(), wanted, stale) ?? (await obtain(wanted, false)),
+      )
+      // 4.4: what could not be revoked before is tried again where the Company is talked to anyway
+      await revokeRetired(context, (await findSource()).server, place, 'due')
+      return token
     },
     useAccountToken: (wanted, stale) =>
       alone(async () => {
@@ -285,6 +296,7 @@ export function createSessionTokens(
           }
         }
         let end = await attempt(source, exchange)
+        const wasOther = end.failure?.error === 'account_mismatch'
         // 4.4: the Session has ended, or it was signed in to another account: a new one takes the sign-in
         if (isOfSession(end.failure)) end = await attempt(source, exchange)
         if (end.failure) {
@@ -297,7 +309,7 @@ export function createSessionTokens(
             },
           )
         }
-        return end
+        return { ...end, wasOther }
       }),
     signIn: (source, ask) => alone(() => attempt(source, ask)),
   }
@@ -315,16 +327,19 @@ export function createSessionTokens(
       return { failure }
     }
     const wanted: TokenWanted = { kind: 'dpop', resource: undefined }
-    checkTokenType(response, wanted, source.name)
-    if (response.refresh_token === undefined || !response.signed_in) {
+    const token = response.refresh_token
+    const expiresAt = accountExpiry(response) ?? null
+    if (token === undefined || !response.signed_in || !isTokenType(response, wanted)) {
+      // What it gave all the same is nobody's now.
+      if (token !== undefined && token !== before?.token) await retire(context, place, { token, expiresAt })
+      checkTokenType(response, wanted, source.name)
       throw new AgentError('bad_answer', `${source.name} completed the sign-in without signing the Session in.`)
     }
     const scopes = scopesOf(response)
-    await records.saveAccount({
-      token: response.refresh_token,
-      scopes: [...scopes],
-      expiresAt: accountExpiry(response) ?? null,
-    })
+    const hasReplaced = before !== undefined && before.token !== token
+    // 4.4: first of all, so that the old one can be revoked whatever happens from here on
+    if (hasReplaced) await retire(context, place, before)
+    await records.saveAccount({ token, scopes: [...scopes], expiresAt })
     // Tokens from before the sign-in stay signed out (4.4), so none of them is kept.
     await records.saveSession(({ declined }) => ({
       sessionId: response.session_id,
@@ -333,7 +348,7 @@ export function createSessionTokens(
       declined: declined.filter((one) => !coversScopes(scopes, one)),
     }))
     await keep(response, wanted, source, undefined)
-    return { scopes, replaced: before?.token === response.refresh_token ? undefined : before?.token }
+    return { scopes, hasReplaced }
   }
 
   /** A code is exchanged for a Session that exists (4.5). Called while this place is held alone. */
@@ -371,12 +386,16 @@ function isFor(token: TokenRecord, wanted: TokenWanted): boolean {
   return token.kind === wanted.kind && token.resource === (wanted.resource ?? null)
 }
 
+function isTokenType(response: TokenResponse, wanted: TokenWanted): boolean {
+  return response.token_type.toLowerCase() === wanted.kind
+}
+
 /**
  * 4.2, 4.3: `DPoP` in any letter case after a proof, `Bearer` without one. Anything else is a token that would travel
  * unprotected, so it is never sent.
  */
 function checkTokenType(response: TokenResponse, wanted: TokenWanted, company: string): void {
-  if (response.token_type.toLowerCase() === wanted.kind) return
+  if (isTokenType(response, wanted)) return
   throw new AgentError(
     'bad_answer',
     wanted.kind === 'dpop'

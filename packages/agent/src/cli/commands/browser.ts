@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AgentError } from '../../errors.ts'
+import { type AccountOptions, sessionOf } from '../account.ts'
 import { type CommandContext, withAgent } from '../command.ts'
 import { clean } from '../terminal.ts'
 
@@ -7,11 +8,16 @@ import { clean } from '../terminal.ts'
 const keysServedFor = 5000
 
 /** `poppy open`: a browser that an agent controls joins the Session (5). */
-export async function openPage(context: CommandContext, domain: string, url: string | undefined): Promise<void> {
+export async function openPage(
+  context: CommandContext,
+  domain: string,
+  url: string | undefined,
+  options: AccountOptions,
+): Promise<void> {
   const { output, around } = context
   await withAgent(context, async ({ user, identity }) => {
     const company = await user.company(domain)
-    const page = await company.session().joinBrowser(url === undefined ? {} : { returnTo: url })
+    const page = await (await sessionOf(company, options)).joinBrowser(url === undefined ? {} : { returnTo: url })
     output.value({ open: page.url, expiresAt: new Date(page.expiresAt).toISOString() })
     output.line('Open this address once, within half a minute, in a browser that an agent controls:')
     output.line()

@@ -1,6 +1,7 @@
 import { isLoopbackHost } from '@poppyseed/protocol'
 import type { Company } from '../../company.ts'
-import type { KnownCompany } from '../../sessions/records.ts'
+import type { KnownCompany } from '../../sessions/known.ts'
+import { accountLabel } from '../account.ts'
 import { type CommandContext, openAgent } from '../command.ts'
 import { clean, shellWord, table } from '../terminal.ts'
 
@@ -75,13 +76,29 @@ export async function status(context: CommandContext): Promise<void> {
   const addressOf = ({ domain, issuer }: KnownCompany) => clean(isLoopbackHost(domain) ? new URL(issuer).host : domain)
   const rows = companies.flatMap((company) =>
     company.accounts.length === 0
-      ? [[clean(company.name), addressOf(company), 'signed out', '']]
+      ? [[clean(company.name), addressOf(company), '', 'signed out', '']]
       : company.accounts.map((account) => [
           clean(company.name),
           addressOf(company),
+          accountLabel(account.account),
           `signed in: ${clean(account.scopes.join(', ')) || 'no scopes'}`,
           account.expiresAt === null ? '' : `until ${new Date(account.expiresAt).toISOString().slice(0, 10)}`,
         ]),
   )
-  for (const row of table(rows)) output.line(`  ${row}`)
+  for (const row of table(withoutEmptyColumns(rows))) output.line(`  ${row}`)
+  const waiting = companies.filter(({ unrevoked }) => unrevoked > 0)
+  if (waiting.length === 0) return
+  output.line()
+  for (const { name, unrevoked } of waiting) {
+    const accesses = unrevoked === 1 ? 'An earlier access' : `${unrevoked} earlier accesses`
+    output.line(
+      `${accesses} at ${clean(name)} could not be withdrawn yet; that is tried again when poppy is used there.`,
+    )
+  }
+}
+
+/** A column that nobody has anything in is left out: most people have one account at a Company. */
+function withoutEmptyColumns(rows: readonly (readonly string[])[]): readonly (readonly string[])[] {
+  const isFilled = (at: number) => rows.some((row) => row[at] !== '')
+  return rows.map((row) => row.filter((_, at) => isFilled(at)))
 }

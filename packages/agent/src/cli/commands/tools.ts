@@ -1,10 +1,12 @@
 import { isJsonObject } from '@poppyseed/protocol'
 import type { CallInput } from '../../apis/build-request.ts'
 import type { CompanyOperation } from '../../apis/call.ts'
+import type { McpConnection } from '../../apis/mcp.ts'
 import type { Json } from '../../apis/openapi.ts'
 import type { Company } from '../../company.ts'
 import { AgentError } from '../../errors.ts'
 import type { Session } from '../../session.ts'
+import { type AccountOptions, accountFlag, sessionOf } from '../account.ts'
 import { type CommandContext, withAgent } from '../command.ts'
 import { block, clean, shellWord, table } from '../terminal.ts'
 
@@ -27,19 +29,29 @@ interface OfferedInput {
 }
 
 /** `poppy tools`: what can be called at a Company, or one of them (6). */
-export async function tools(context: CommandContext, domain: string, name: string | undefined): Promise<void> {
+export async function tools(
+  context: CommandContext,
+  domain: string,
+  name: string | undefined,
+  options: AccountOptions,
+): Promise<void> {
   const { output } = context
   await withAgent(context, async ({ user }) => {
     const company = await user.company(domain)
-    const offered = await offeredTools(company, company.session())
+    const session = await sessionOf(company, options)
+    const flag = accountFlag(options.account)
+    const { offered, unread } = await offeredTools(company, session)
     if (name !== undefined) {
       const tool = offered.find((one) => one.name === name)
-      if (!tool) throw new AgentError('unknown_operation', `${company.name} has no tool named ${clean(name, 80)}.`)
+      if (!tool) throw unread[0]?.error ?? unknownTool(company, name)
       output.value(tool)
-      showTool(context, domain, tool)
+      showTool(context, domain, tool, flag)
       return
     }
+    // Where nothing could be read there is nothing to show, and that is the error.
+    if (offered.length === 0 && unread[0]) throw unread[0].error
     output.value(offered)
+    for (const { api, error } of unread) output.value({ unavailable: api, ...error.toJSON() })
     if (offered.length === 0) {
       output.line(`${company.name} offers no tools.`)
       return
@@ -51,13 +63,16 @@ export async function tools(context: CommandContext, domain: string, name: strin
     ])
     for (const row of table(rows)) output.line(row)
     output.line()
+    for (const { api, error } of unread)
+      output.line(`Not shown, because it could not be read: ${clean(api, 300)} (${clean(error.message, 300)})`)
+    if (unread.length > 0) output.line()
     output.line(
-      `Next: poppy tools ${shellWord(domain)} <tool> for what it takes, poppy call ${shellWord(domain)} <tool> to use it`,
+      `Next: poppy tools ${shellWord(domain)} <tool>${flag} for what it takes, poppy call ${shellWord(domain)} <tool>${flag} to use it`,
     )
   })
 }
 
-function showTool({ output }: CommandContext, domain: string, tool: OfferedTool): void {
+function showTool({ output }: CommandContext, domain: string, tool: OfferedTool, flag: string): void {
   output.line(output.bold(clean(tool.name)))
   if (tool.description !== '') output.line(block(tool.description))
   if (tool.scopes.length > 0) output.line(`Needs sign-in with ${clean(tool.scopes.join(', '))}.`)
@@ -70,7 +85,7 @@ function showTool({ output }: CommandContext, domain: string, tool: OfferedTool)
   for (const row of table(rows)) output.line(`  ${row}`)
   output.line()
   const required = tool.input.filter((input) => input.required).map((input) => ` --arg ${shellWord(input.name)}=…`)
-  output.line(`Next: poppy call ${shellWord(domain)} ${shellWord(tool.name)}${required.join('')}`)
+  output.line(`Next: poppy call ${shellWord(domain)} ${shellWord(tool.name)}${required.join('')}${flag}`)
 }
 
 /** A Company may list any number; as many as the library looks at. */
@@ -78,28 +93,46 @@ function mcpServersOf({ apis }: Company) {
   return apis.filter((api) => api.type === 'mcp').slice(0, 20)
 }
 
+/** What could be listed, and what could not be read. */
+interface Offer {
+  readonly offered: readonly OfferedTool[]
+  readonly unread: readonly { readonly api: string; readonly error: AgentError }[]
+}
+
 /** OpenAPI first: a Company may list the same tools twice, and each stands here once. */
-async function offeredTools(company: Company, session: Session): Promise<readonly OfferedTool[]> {
+async function offeredTools(company: Company, session: Session): Promise<Offer> {
   const offered = new Map<string, OfferedTool>()
-  for (const operation of await session.operations()) offered.set(operation.id, ofOperation(operation))
+  const unread: { readonly api: string; readonly error: AgentError }[] = []
+  const onUnavailable = (error: AgentError, api: string) => void unread.push({ api, error })
+  for (const operation of await session.operations({ onUnavailable })) offered.set(operation.id, ofOperation(operation))
   for (const { url } of mcpServersOf(company)) {
-    const mcp = await session.mcp({ url })
     try {
-      for (const tool of await mcp.tools()) {
-        if (offered.has(tool.name)) continue
-        offered.set(tool.name, {
-          name: tool.name,
-          via: 'mcp',
-          description: tool.description ?? tool.title ?? '',
-          scopes: [],
-          input: inputsOf(tool.inputSchema),
-        })
-      }
-    } finally {
-      await mcp.close()
+      for (const tool of await mcpToolsAt(session, url)) if (!offered.has(tool.name)) offered.set(tool.name, tool)
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error
+      onUnavailable(error, url)
     }
   }
-  return [...offered.values()]
+  return { offered: [...offered.values()], unread }
+}
+
+async function mcpToolsAt(session: Session, url: string): Promise<readonly OfferedTool[]> {
+  const mcp = await session.mcp({ url })
+  try {
+    return (await mcp.tools()).map((tool) => ({
+      name: tool.name,
+      via: 'mcp',
+      description: tool.description ?? tool.title ?? '',
+      scopes: [],
+      input: inputsOf(tool.inputSchema),
+    }))
+  } finally {
+    await mcp.close()
+  }
+}
+
+function unknownTool(company: Company, name: string): AgentError {
+  return new AgentError('unknown_operation', `${company.name} has no tool named ${clean(name, 80)}.`)
 }
 
 function ofOperation(operation: CompanyOperation): OfferedTool {
@@ -139,7 +172,7 @@ function typeOf(schema: unknown): string {
 }
 
 /** The options of `poppy call`. */
-export interface CallOptions {
+export interface CallOptions extends AccountOptions {
   readonly arg?: readonly string[]
 }
 
@@ -155,40 +188,58 @@ export async function call(
   const raw = readInput(json, options.arg)
   await withAgent(context, async ({ user }) => {
     const company = await user.company(domain)
-    const session = company.session()
-    const operation = (await session.operations()).find((one) => one.id === name)
+    const session = await sessionOf(company, options)
+    // An API that can't be read is in nobody's way who calls another.
+    let unread: AgentError | undefined
+    const onUnavailable = (error: AgentError) => {
+      unread ??= error
+    }
+    const operation = (await session.operations({ onUnavailable })).find((one) => one.id === name)
     if (operation) {
       const result = await session.call(name, typed(raw, ofOperation(operation).input))
       output.value({ tool: name, via: 'openapi', status: result.status, result: result.body })
       output.line(block(result.body))
       return
     }
-    await callByMcp(context, company, session, name, raw)
+    for (const { url } of mcpServersOf(company)) {
+      if (await callByMcp(context, session, url, { name, raw, onUnavailable })) return
+    }
+    throw unread ?? unknownTool(company, name)
   })
 }
 
+interface McpCall {
+  readonly name: string
+  readonly raw: RawInput
+  readonly onUnavailable: (error: AgentError) => void
+}
+
+/** @returns false where the server hasn't the tool, or can't be asked for its tools */
 async function callByMcp(
   { output }: CommandContext,
-  company: Company,
   session: Session,
-  name: string,
-  raw: RawInput,
-): Promise<void> {
-  for (const { url } of mcpServersOf(company)) {
-    const mcp = await session.mcp({ url })
+  url: string,
+  { name, raw, onUnavailable }: McpCall,
+): Promise<boolean> {
+  let mcp: McpConnection | undefined
+  try {
+    let tool: Awaited<ReturnType<McpConnection['tools']>>[number] | undefined
     try {
-      const tool = (await mcp.tools()).find((one) => one.name === name)
-      if (!tool) continue
-      const result = await mcp.call(name, typed(raw, inputsOf(tool.inputSchema)))
-      const said = result.structuredContent ?? result.content.map((part) => (part.type === 'text' ? part.text : part))
-      output.value({ tool: name, via: 'mcp', result: said })
-      output.line(Array.isArray(said) ? said.map(block).join('\n') : block(said))
-      return
-    } finally {
-      await mcp.close()
+      mcp = await session.mcp({ url })
+      tool = (await mcp.tools()).find((one) => one.name === name)
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error
+      onUnavailable(error)
     }
+    if (!mcp || !tool) return false
+    const result = await mcp.call(name, typed(raw, inputsOf(tool.inputSchema)))
+    const said = result.structuredContent ?? result.content.map((part) => (part.type === 'text' ? part.text : part))
+    output.value({ tool: name, via: 'mcp', result: said })
+    output.line(Array.isArray(said) ? said.map(block).join('\n') : block(said))
+    return true
+  } finally {
+    await mcp?.close()
   }
-  throw new AgentError('unknown_operation', `${company.name} has no tool named ${clean(name, 80)}.`)
 }
 
 /** Input as it was typed: a JSON object, or names with texts. */
