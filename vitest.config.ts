@@ -21,7 +21,10 @@ export default defineConfig({
         // Beside the code, with nothing that outlives them: they share their workers, which saves half a minute.
         test: { name: 'units', include: ['packages/*/src/**/*.test.{ts,tsx}', 'spec/**/*.test.ts'], isolate: false },
       },
-      { extends: true, test: { name: 'stories', include: ['examples/*/src/**/*.test.ts', 'test/**/*.test.ts'] } },
+      {
+        extends: true,
+        test: { name: 'stories', include: ['examples/*/{src,payments}/**/*.test.ts', 'test/**/*.test.ts'] },
+      },
     ],
     // Every core: what a test waits for is mostly a process, a browser or a database of its own.
     maxWorkers: '100%',
