@@ -10,8 +10,9 @@ import { countAttempts, forgetAttempt } from '../attempts.ts'
 import { consentPage } from '../consent-page.tsx'
 import { type Account, accountOf, isFromOurPage, readFields, toSignIn } from '../person.ts'
 import type { SignInSettings } from '../routes.ts'
+import { approvableUntil } from './approval-window.ts'
 import { enterCodePage } from './device-page.tsx'
-import { approvableUntil, type DeviceRow, decideDevice, findDevice, findDeviceByUserCode } from './store.ts'
+import { type DeviceRow, decideDevice, findDevice, findDeviceByUserCode } from './store.ts'
 import { readUserCode, showUserCode } from './user-code.ts'
 
 /** Section 4.6, step 2: the person comes with a code or by a link, sees who asks, and decides. */

@@ -1,5 +1,6 @@
 import type { Scope } from '../../store/database.ts'
 import type { DeviceCodesTable } from '../../store/tables.ts'
+import { pollsAfterApproval } from './approval-window.ts'
 
 /** Device codes (4.6): both codes kept as SHA-256 in base64url, decided once, spent once. */
 
@@ -39,20 +40,9 @@ export async function findDeviceByUserCode({ db, company }: Scope, userCodeHash:
   return row ?? null
 }
 
-/** Polls that have to fit between an approval and the end of the codes. */
-const pollsAfterApproval = 2
-
-/**
- * Until when a request can be approved, in milliseconds since 1970: a little before its codes end. Else the page would say
- * that the agent is in, and the agent, asking an interval later or by a faster clock, be told that it came too late (4.6).
- */
-export function approvableUntil(device: Pick<DeviceRow, 'expires_at' | 'interval_seconds'>): number {
-  return device.expires_at - Number(device.interval_seconds) * pollsAfterApproval * 1000
-}
-
 /**
  * Records the person's decision. Of any number at once, and of an expiry at the same moment, one counts. An approval
- * counts as long as {@link approvableUntil} says, a decline until the codes end.
+ * counts as long as `approvableUntil` says, a decline until the codes end.
  */
 export async function decideDevice(
   { db, company }: Scope,
