@@ -104,7 +104,7 @@ for (const { name, missing, fresh } of stores) {
     it('gives no Account Token to a client that can’t authenticate, and its access ends with its token [6.mcp-own-flow, 4.8.account-token-client]', async () => {
       const { store, world, keyless } = await begin()
       const page = await (await openPage(world, authorizationQuery(keyless, { resource }))).text()
-      expect(page).toContain('This lasts one hour')
+      expect(page).toContain('This lasts 1 hour')
       const tokens = await tokensOf(swap(keyless, await codeFor(world, keyless), unauthenticated))
       expect(tokens).toEqual({
         access_token: expect.any(String),

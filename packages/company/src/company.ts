@@ -41,6 +41,7 @@ import { watchFetches } from './telemetry/watch-fetches.ts'
 import { createMcpEndpoint } from './tools/mcp.ts'
 import { createToolRegistry } from './tools/registry.ts'
 import type { PrincipalWith, ScopeNeed } from './tools/tool.ts'
+import { createWordings } from './words/wording.ts'
 
 /** The only place that wires the parts: configuration in, a Company out. */
 
@@ -241,9 +242,11 @@ export function createCompany(config: CompanyConfig): Company {
     requestLimits,
     admission,
   })
-  const accounts = createAccounts({ scope: lifecycle.scope, now, texts: checked.scopes })
+  const wordings = createWordings(checked.languages)
+  const accounts = createAccounts({ scope: lifecycle.scope, now, wordings })
   const handler = createRequestHandler({
     accounts,
+    wordings,
     published,
     registry,
     authenticator,

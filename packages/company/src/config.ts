@@ -17,9 +17,17 @@ import type { Account } from './sign-in/person.ts'
 import { checkSignIn, type OfferedSignIn, type SignInTypes } from './sign-in/sign-in-settings.ts'
 import type { Logger, Store } from './store/database.ts'
 import type { Tool } from './tools/tool.ts'
+import { plainScopes } from './words/scope-text.ts'
+import {
+  type CheckedLanguages,
+  checkLanguages,
+  checkScopeText,
+  type LanguageConfig,
+  type ScopeText,
+} from './words/settings.ts'
 
 /** What a company sets. Checked once, when `createCompany` runs; each mistake is a sentence that says what to write. */
-export interface CompanyConfig extends ReachConfig, ApisConfig, ExtensionsConfig {
+export interface CompanyConfig extends ReachConfig, ApisConfig, ExtensionsConfig, LanguageConfig {
   readonly organization: OrganizationConfig
   /** `https://host`: all URLs, `htu`, `aud` and redirects begin with it; never taken from a request. */
   readonly origin: string
@@ -41,8 +49,12 @@ export interface CompanyConfig extends ReachConfig, ApisConfig, ExtensionsConfig
    * library's, `/poppy/agents`.
    */
   readonly connectedAgentsPage?: string
-  /** Scope to what it means for the person, as a sentence fragment after "It could then": `'See your bookings'` (4.4). */
-  readonly scopes?: Readonly<Record<string, string>>
+  /**
+   * Scope to what it means for the person, as a sentence fragment after "It could then" (4.4): `'See your bookings'`, or
+   * `{ en: 'See your bookings', de: 'Ihre Buchungen sehen' }`. In a language that isn't there, the text is that of
+   * `language`, else the English one, else the first.
+   */
+  readonly scopes?: Readonly<Record<string, ScopeText>>
   /** Which scopes each type of sign-in can grant (4.4). */
   readonly signIn?: SignInTypes
   readonly tools?: readonly Tool[]
@@ -102,6 +114,8 @@ const knownSettings = new Set<string>([
   'signInPage',
   'switchAccountPage',
   'connectedAgentsPage',
+  'language',
+  'words',
   'scopes',
   'signIn',
   'tools',
@@ -141,7 +155,9 @@ export interface CheckedConfig {
   readonly signIn: OfferedSignIn
   /** Null where no browser may join (5). */
   readonly browser: CookieSettings | null
+  /** What each scope means, in one language: for documents. */
   readonly scopes: Readonly<Record<string, string>>
+  readonly languages: CheckedLanguages
   /** Seconds, or null where nonces are off. */
   readonly nonceLifetime: number | null
   /** Whether Account Tokens rotate, and the grace of those that were replaced, in milliseconds. */
@@ -170,7 +186,8 @@ export function checkConfig(config: CompanyConfig): CheckedConfig {
   const domains = checkOrganization(config.organization)
   checkOrigin(config, domains)
   checkAgents(config)
-  const scopes = checkScopes(config.scopes ?? {})
+  const languages = checkLanguages(config, checkScopes(config.scopes ?? {}))
+  const scopes = plainScopes(languages)
   const reach = checkReach(config)
   return {
     domains,
@@ -179,6 +196,7 @@ export function checkConfig(config: CompanyConfig): CheckedConfig {
     apis: checkApis(config, createAddresses({ origin: config.origin, ...reach })),
     secrets: checkSecrets(config.secret),
     scopes,
+    languages,
     signIn: checkSignIn(config, scopes),
     browser: checkBrowser(config.browser, { domains, host: new URL(config.origin).hostname }),
     nonceLifetime: checkNonces(config.nonces),
@@ -236,7 +254,7 @@ function checkSecrets(secret: CompanyConfig['secret']): readonly string[] {
   return secrets
 }
 
-function checkScopes(scopes: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+function checkScopes(scopes: Readonly<Record<string, ScopeText>>): Readonly<Record<string, ScopeText>> {
   for (const [scope, text] of Object.entries(scopes)) {
     if (!isScope(scope))
       throw wrong(`\`scopes\`: '${scope}' is not a scope: printable ASCII without spaces, quotes and backslashes.`)
@@ -245,8 +263,7 @@ function checkScopes(scopes: Readonly<Record<string, string>>): Readonly<Record<
         `\`scopes\`: '${scope}' begins with poppy:, which is for the protocol's own poppy:read and poppy:write. Choose another name.`,
       )
     }
-    if (typeof text !== 'string' || text.trim() === '')
-      throw wrong(`\`scopes\`: say what '${scope}' means for the person, such as 'See your bookings'.`)
+    checkScopeText(scope, text)
   }
   return Object.freeze({ ...scopes })
 }

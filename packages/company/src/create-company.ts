@@ -57,7 +57,7 @@ export function createCompany(config: CompanyConfig): Company {
     supports: async (principal, extension) => (await load()).supports(principal, extension),
     browserPrincipal: async (request) => (company ?? (await load())).browserPrincipal(request),
     accounts: Object.freeze<Company['accounts']>({
-      connectedAgents: async (account) => (await load()).accounts.connectedAgents(account),
+      connectedAgents: async (account, options) => (await load()).accounts.connectedAgents(account, options),
       disconnect: async (account, clientId) => (await load()).accounts.disconnect(account, clientId),
       takeAway: async (account, clientId, scope) => (await load()).accounts.takeAway(account, clientId, scope),
       revokeAll: async (account) => (await load()).accounts.revokeAll(account),

@@ -32,3 +32,5 @@ export {
   tool,
 } from './tools/tool.ts'
 export { ToolError } from './tools/tool-error.ts'
+export type { ScopeText } from './words/settings.ts'
+export type { Word, Words } from './words/words.ts'

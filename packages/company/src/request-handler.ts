@@ -31,6 +31,7 @@ import type { Observed, Telemetry } from './telemetry/telemetry.ts'
 import type { McpEndpoint } from './tools/mcp.ts'
 import type { ToolRegistry } from './tools/registry.ts'
 import { callToolOverHttp } from './tools/routes.ts'
+import type { Wordings } from './words/wording.ts'
 
 /** Which path is answered by what, and how errors are told there. */
 
@@ -54,6 +55,7 @@ export interface HandlerParts {
   /** For the one-time codes of Mediated Sign-In (4.7); null where it isn't offered. */
   readonly oneTimeCodes: KeyedHash | null
   readonly accounts: Accounts
+  readonly wordings: Wordings
   readonly admission: Admission
   /** Null where no browser may join (5). */
   readonly browser: BrowserEndpoint | null
@@ -80,11 +82,11 @@ export function createRequestHandler(parts: HandlerParts): RequestHandler {
   const failed = (error: unknown, style?: ErrorStyle) =>
     errorResponse(error, style ?? { scheme: 'DPoP', nonce: nonce() }, log, random)
   const router = createRouter({
-    ...documentRoutes(parts, failed),
+    ...documentRoutes(parts, (error) => failed(error)),
     ...oauthRoutes(parts, nonce),
-    ...toolRoutes(parts, failed, nonce),
-    ...signInRoutes(parts, failed),
-    ...mediatedRoutes(parts, failed, nonce),
+    ...toolRoutes(parts, (error) => failed(error), nonce),
+    ...signInRoutes(parts, (error) => failed(error)),
+    ...mediatedRoutes(parts, (error) => failed(error), nonce),
     ...(parts.browser === null
       ? {}
       : { [parts.published.addresses.routeOf(parts.browser.endpoint)]: browserRoute(parts.browser, parts) }),
@@ -114,7 +116,7 @@ export function createRequestHandler(parts: HandlerParts): RequestHandler {
       response = await parts.lifecycle.run(async () => handlerOf(route, request.method)(request, rest))
     } catch (error) {
       observed.failed(error)
-      response = await route.fail(error)
+      response = await route.fail(error, request)
     }
     return route.crossOrigin ? allowAnyOrigin(response) : response
   }
@@ -277,7 +279,7 @@ function signInRoutes(parts: HandlerParts, failed: Route['fail']): Record<string
     log: parts.log,
     offered: published.signIn.direct ?? [],
     mcpResources: parts.tokenSettings.mcpResources,
-    texts: published.scopes,
+    wordings: parts.wordings,
     accountTokenLifetime: parts.accountTokenLifetime,
     sessionTokenLifetime: parts.tokenSettings.tokenLifetime,
   }
@@ -311,11 +313,12 @@ function agentsRoute(settings: SignInSettings, parts: HandlerParts): Route {
       POST: async (request) => (await pages()).endAgents(request, page),
     },
     crossOrigin: false,
-    async fail(error) {
+    async fail(error, request) {
       const { failurePage } = await import('./pages/failure.ts')
-      return failurePage(errorResponse(error, { scheme: 'DPoP' }, parts.log, parts.random), {
-        title: 'This request could not be read',
-        text: 'Nothing was changed.',
+      const wording = parts.wordings.of(request)
+      return failurePage(errorResponse(error, { scheme: 'DPoP' }, parts.log, parts.random), wording, {
+        problem: 'unread',
+        outcome: wording.say('outcome.goBack', { path: page.path }),
       })
     },
   }
@@ -329,11 +332,12 @@ function authorizeRoute(settings: SignInSettings, parts: HandlerParts): Route {
     },
     crossOrigin: false,
     // A person reads this: the same boundary, in words.
-    async fail(error) {
+    async fail(error, request) {
       const { failurePage } = await import('./pages/failure.ts')
-      return failurePage(errorResponse(error, { scheme: 'DPoP' }, parts.log, parts.random), {
-        title: 'This request could not be read',
-        text: 'Nothing was changed, and the agent got no access. Start again from your agent.',
+      const wording = parts.wordings.of(request)
+      return failurePage(errorResponse(error, { scheme: 'DPoP' }, parts.log, parts.random), wording, {
+        problem: 'unread',
+        outcome: wording.say('outcome.noAccess'),
       })
     },
   }

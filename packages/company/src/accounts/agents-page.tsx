@@ -1,4 +1,6 @@
 import { page } from '../pages/layout.tsx'
+import type { Wording } from '../words/wording.ts'
+import type { ConnectedAgent } from './connections.ts'
 
 /** The page on which a person sees who acts for them, and ends it (4.9). */
 
@@ -7,7 +9,7 @@ export interface ShownAgent {
   readonly clientId: string
   readonly name: string
   readonly host: string
-  readonly rights: readonly { readonly scope: string; readonly text: string }[]
+  readonly rights: ConnectedAgent['rights']
   /** How and when, as a sentence. */
   readonly connected: string
   readonly lastUsed: string
@@ -27,18 +29,18 @@ export interface AgentsPage {
 }
 
 /** Draws the page. */
-export function agentsPage(shown: AgentsPage): Response {
+export function agentsPage(wording: Wording, shown: AgentsPage): Response {
   const { agents } = shown
+  const { say, parts } = wording
   return page(
-    { title: `Connected agents – ${shown.organization}` },
+    wording,
+    { title: say('agents.title', { organization: shown.organization }) },
     <>
       <p class="company">{shown.organization}</p>
-      <h1>Agents that act for you</h1>
+      <h1>{say('agents.heading')}</h1>
       <p class="account">
-        <span>
-          Your account: <strong>{shown.accountName}</strong>
-        </span>
-        <a href={shown.switchAccountUrl}>Use another account</a>
+        <span>{parts('account.yours', { account: <strong>{shown.accountName}</strong> })}</span>
+        <a href={shown.switchAccountUrl}>{say('account.switch')}</a>
       </p>
       {shown.done === undefined ? null : (
         <p class="done" role="status">
@@ -46,41 +48,48 @@ export function agentsPage(shown: AgentsPage): Response {
         </p>
       )}
       {agents.length === 0 ? (
-        <p class="note">No agent has access to your account. One that you let in will be listed here.</p>
+        <p class="note">{say('agents.none')}</p>
       ) : (
         agents.map((agent, index) => (
           <section class="agent" aria-labelledby={`agent-${index}`}>
             <h2 id={`agent-${index}`}>{agent.name}</h2>
-            <p class="host">
-              from <strong>{agent.host}</strong>
-            </p>
+            <p class="host">{parts('agent.from', { host: <strong>{agent.host}</strong> })}</p>
             <p class="quiet">
               {agent.connected} {agent.lastUsed}
             </p>
             <ul>
               {agent.rights.map((right) => (
                 <li>
-                  <span>{right.text}</span>
-                  <Act shown={shown} clientId={agent.clientId} scope={right.scope} label={`Take away: ${right.text}`}>
-                    Take away
+                  <span lang={right.language}>{right.text}</span>
+                  <Act
+                    shown={shown}
+                    clientId={agent.clientId}
+                    scope={right.scope}
+                    label={say('agents.takeAwayThis', { right: right.text })}
+                  >
+                    {say('agents.takeAway')}
                   </Act>
                 </li>
               ))}
             </ul>
-            <Act shown={shown} clientId={agent.clientId} label={`Disconnect ${agent.name} from ${agent.host}`}>
-              Disconnect
+            <Act
+              shown={shown}
+              clientId={agent.clientId}
+              label={say('agents.disconnectThis', { agent: agent.name, host: agent.host })}
+            >
+              {say('agents.disconnect')}
             </Act>
           </section>
         ))
       )}
       {agents.length < 2 ? null : (
         <div class="all">
-          <Act shown={shown} label="Disconnect all agents">
-            Disconnect all
+          <Act shown={shown} label={say('agents.disconnectAllAgents')}>
+            {say('agents.disconnectAll')}
           </Act>
         </div>
       )}
-      <p class="quiet note">It ends at once. What an agent has done already stays as it is.</p>
+      <p class="quiet note">{say('agents.endsAtOnce')}</p>
     </>,
   )
 }

@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import type { Sealer } from '../crypto/seal.ts'
 import type { RequestLimits } from '../limits/request-limits.ts'
-import { messagePage } from '../pages/layout.tsx'
+import { problemPage } from '../pages/failure.ts'
 import { formLifetime } from '../sign-in/form-lifetime.ts'
 import { type Account, accountOf, isFromOurPage, readFields, toSignIn } from '../sign-in/person.ts'
+import type { Wording, Wordings } from '../words/wording.ts'
+import type { Problem } from '../words/words.ts'
 import { agentsPage, type ShownAgent } from './agents-page.tsx'
 import type { Accounts, ConnectedAgent } from './connections.ts'
 
@@ -16,6 +18,7 @@ export interface AgentsPageSettings {
   readonly organization: string
   readonly path: string
   readonly accounts: Accounts
+  readonly wordings: Wordings
   readonly forms: Sealer
   readonly requestLimits: RequestLimits
   /** Milliseconds since 1970. */
@@ -38,14 +41,15 @@ export async function showAgents(request: Request, settings: AgentsPageSettings)
   settings.requestLimits.countConsent(request)
   const account = await accountOf(request, settings)
   if (account === null) return toSignIn(settings, settings.path)
-  return draw(request, account, settings)
+  return draw(settings.wordings.of(request), account, settings)
 }
 
 /** `POST`: takes a right away, or disconnects one agent or all of them. */
 export async function endAgents(request: Request, settings: AgentsPageSettings): Promise<Response> {
-  if (!isFromOurPage(request, settings.origin)) {
-    return refused(403, 'This form came from somewhere else', 'It was not sent from our own page.', settings)
-  }
+  const wording = settings.wordings.of(request)
+  const refused = (status: number, problem: Problem) =>
+    problemPage(wording, { status, problem, outcome: wording.say('outcome.goBack', { path: settings.path }) })
+  if (!isFromOurPage(request, settings.origin)) return refused(403, 'foreignForm')
   settings.requestLimits.countConsent(request)
   const fields = await readFields(request)
   const account = await accountOf(request, settings)
@@ -60,31 +64,27 @@ export async function endAgents(request: Request, settings: AgentsPageSettings):
   // Without an agent it is for all of them: one that is named twice, or by nothing, isn't without.
   const isNamed = !fields.has('client_id') || Boolean(clientId)
   const isComplete = act === 'disconnect' ? isNamed && !fields.has('scope') : act === 'take_away' && clientId && scope
-  if (!form.success || form.data.issuer !== settings.issuer || !isComplete)
-    return refused(400, 'This form isn’t complete', 'Something of it is missing or was changed.', settings)
-  if (form.data.account !== account.id)
-    return refused(403, 'You are not signed in as before', 'The account changed since this page was opened.', settings)
-  if (form.data.expiresAt <= settings.now())
-    return refused(400, 'This page is too old', 'It waited longer than half an hour.', settings)
+  if (!form.success || form.data.issuer !== settings.issuer || !isComplete) return refused(400, 'incompleteForm')
+  if (form.data.account !== account.id) return refused(403, 'otherAccount')
+  if (form.data.expiresAt <= settings.now()) return refused(400, 'oldPage')
 
   const { accounts } = settings
   if (act === 'take_away' && clientId !== undefined && scope !== undefined) {
     await accounts.takeAway(account.id, clientId, scope)
-    return draw(request, account, settings, 'Done. The agent can no longer do that.')
+    return draw(wording, account, settings, wording.say('agents.takenAway'))
   }
   if (clientId === undefined) {
     await accounts.revokeAll(account.id)
-    return draw(request, account, settings, 'Done. No agent has access to your account any more.')
+    return draw(wording, account, settings, wording.say('agents.allDisconnected'))
   }
   await accounts.disconnect(account.id, clientId)
-  return draw(request, account, settings, 'Done. The agent no longer has access to your account.')
+  return draw(wording, account, settings, wording.say('agents.disconnected'))
 }
 
-async function draw(request: Request, account: Account, settings: AgentsPageSettings, done?: string) {
+async function draw(wording: Wording, account: Account, settings: AgentsPageSettings, done?: string) {
   const now = settings.now()
-  const locale = localeOf(request)
-  const agents = merge(await settings.accounts.connectedAgents(account.id))
-  return agentsPage({
+  const agents = merge(await settings.accounts.connectedAgents(account.id, { locale: wording.locale }))
+  return agentsPage(wording, {
     organization: settings.organization,
     accountName: account.name,
     switchAccountUrl: new URL(settings.switchAccountPage(settings.path), settings.origin).href,
@@ -94,8 +94,8 @@ async function draw(request: Request, account: Account, settings: AgentsPageSett
         name: agent.name,
         host: agent.host,
         rights: agent.rights,
-        connected: `Connected ${day(agent.connectedAt, now, locale)}, ${ways[agent.signIn]}.`,
-        lastUsed: `Last used ${day(agent.lastUsedAt, now, locale)}.`,
+        connected: wording.say(`agents.connected.${agent.signIn}`, { day: wording.day(agent.connectedAt, now) }),
+        lastUsed: wording.say('agents.lastUsed', { day: wording.day(agent.lastUsedAt, now) }),
       }),
     ),
     form: settings.forms.seal({
@@ -107,12 +107,6 @@ async function draw(request: Request, account: Account, settings: AgentsPageSett
     action: settings.path,
     ...(done === undefined ? {} : { done }),
   })
-}
-
-const ways: Readonly<Record<ConnectedAgent['signIn'], string>> = {
-  direct: 'by your approval on our page',
-  device: 'by a code that you entered',
-  mediated: 'with the credentials that you gave it',
 }
 
 /** A person sees agents, not sign-ins: several of one agent are one. */
@@ -132,23 +126,4 @@ function merge(connections: readonly ConnectedAgent[]): readonly ConnectedAgent[
     }
   }
   return [...byClient.values()]
-}
-
-const oneDay = 86_400_000
-
-/** A day in the person's own way of writing it; nearer than that, in words. */
-function day(time: number, now: number, locale: string): string {
-  if (now - time < oneDay) return 'in the last 24 hours'
-  return `on ${new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' }).format(time)}`
-}
-
-/** The language in which dates are written: English, in the kind of English that the person's browser asks for. */
-function localeOf(request: Request): string {
-  const [first = ''] = (request.headers.get('accept-language') ?? '').split(',')
-  const tag = first.split(';', 1)[0]?.trim() ?? ''
-  return /^en(?:-[A-Za-z]{2})?$/.test(tag) ? tag : 'en-GB'
-}
-
-function refused(status: number, title: string, what: string, { path }: AgentsPageSettings): Response {
-  return messagePage({ status, title, text: `${what} Nothing was changed. Go back to ${path} and try again.` })
 }

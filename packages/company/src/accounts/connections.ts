@@ -1,6 +1,7 @@
 import { agentNames } from '../agents/store.ts'
 import { formLifetime } from '../sign-in/form-lifetime.ts'
 import type { Scope } from '../store/database.ts'
+import type { Wordings } from '../words/wording.ts'
 import { type ErasedPerson, erasePerson, exportPerson, type PersonData } from './person.ts'
 import { endForms, type Person } from './person-store.ts'
 import { grantsOf, revokeGrantsOf, takeScopeAway } from './store.ts'
@@ -16,8 +17,8 @@ export interface ConnectedAgent {
   readonly name: string
   /** How it was let in (4.4). */
   readonly signIn: 'direct' | 'device' | 'mediated'
-  /** The rights it has, as scopes and in the company's words. */
-  readonly rights: readonly { readonly scope: string; readonly text: string }[]
+  /** The rights it has, as scopes and in the company's words; `language` where the company said which those are in. */
+  readonly rights: readonly { readonly scope: string; readonly text: string; readonly language?: string | undefined }[]
   /** Milliseconds since 1970. */
   readonly connectedAt: number
   readonly lastUsedAt: number
@@ -26,8 +27,14 @@ export interface ConnectedAgent {
 
 /** What a company’s account page needs (4.9): who is connected, and how it ends. */
 export interface Accounts {
-  /** The agents that have access to an account, newest first; one entry for each sign-in. */
-  readonly connectedAgents: (account: string) => Promise<readonly ConnectedAgent[]>
+  /**
+   * The agents that have access to an account, newest first; one entry for each sign-in. `locale` is the language of the
+   * rights' texts: a tag such as `'de'`, or a whole `Accept-Language` header; left out, the company's `language`.
+   */
+  readonly connectedAgents: (
+    account: string,
+    options?: { readonly locale?: string | null | undefined },
+  ) => Promise<readonly ConnectedAgent[]>
   /**
    * Ends an agent's access to an account: its Account Tokens are revoked and its Sessions signed out, at once (4.9).
    * @returns how many sign-ins were ended
@@ -64,11 +71,11 @@ function canBeKept(text: string): boolean {
   return !/[\p{Cc}\p{Cs}]/u.test(text)
 }
 
-/** Makes {@link Accounts}; `texts` are the company’s own words for its scopes. */
+/** Makes {@link Accounts}. */
 export function createAccounts(options: {
   readonly scope: () => Promise<Scope>
   readonly now: () => number
-  readonly texts: Readonly<Record<string, string>>
+  readonly wordings: Wordings
 }): Accounts {
   /**
    * What a person does to an account's agents comes one after the other, on all instances: two clicks never wait for each
@@ -83,7 +90,8 @@ export function createAccounts(options: {
   }
 
   return {
-    async connectedAgents(account) {
+    async connectedAgents(account, { locale } = {}) {
+      const sentenceOf = options.wordings.scopes(locale)
       const scope = await options.scope()
       const grants = await grantsOf(scope, { account, now: options.now() })
       const names = await agentNames(
@@ -96,7 +104,7 @@ export function createAccounts(options: {
         name: names.get(grant.clientId) ?? new URL(grant.clientId).host,
         // 6: to whoever approved it, MCP's own flow was a Direct Sign-In
         signIn: grant.signIn === 'mcp' ? 'direct' : grant.signIn,
-        rights: grant.scopes.map((scope) => ({ scope, text: options.texts[scope] ?? scope })),
+        rights: grant.scopes.map((scope) => ({ scope, ...sentenceOf(scope) })),
         connectedAt: grant.createdAt,
         lastUsedAt: grant.lastUsedAt,
         expiresAt: grant.expiresAt,

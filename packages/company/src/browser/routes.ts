@@ -11,6 +11,7 @@ import { isActive, type SessionLimits } from '../sessions/rights.ts'
 import { claimIds, peekSession } from '../sessions/store.ts'
 import type { Logger, Scope } from '../store/database.ts'
 import { noteCaller } from '../telemetry/caller.ts'
+import type { Wordings } from '../words/wording.ts'
 import { type CookieSettings, readCookie, writeCookie } from './cookie.ts'
 import { type OwnPages, readReturnTo } from './return-to.ts'
 import { deleteBrowser, insertBrowser } from './store.ts'
@@ -105,19 +106,24 @@ export async function joinBrowser(request: Request, endpoint: BrowserEndpoint): 
  */
 export function browserRoute(
   endpoint: BrowserEndpoint,
-  { log, random }: { readonly log: Logger; readonly random: (length: number) => Uint8Array },
+  {
+    log,
+    random,
+    wordings,
+  }: { readonly log: Logger; readonly random: (length: number) => Uint8Array; readonly wordings: Wordings },
 ): Route {
   return {
     methods: { POST: (request) => joinBrowser(request, endpoint) },
     crossOrigin: false,
-    async fail(error) {
+    async fail(error, request) {
       // Loaded with the first page that somebody sees.
       const { failurePage } = await import('../pages/failure.ts')
       const answer = errorResponse(error, { scheme: 'DPoP' }, log, random)
-      return failurePage(answer, {
+      const wording = wordings.of(request)
+      return failurePage(answer, wording, {
         status: [405, 413, 429].includes(answer.status) ? answer.status : 400,
-        title: 'This browser could not be let in',
-        text: 'What your agent sent was not complete, too old, used before, or not its own. Nothing was changed. Try again from your agent.',
+        problem: 'browserRefused',
+        outcome: wording.say('outcome.unchanged'),
       })
     },
   }

@@ -13,7 +13,7 @@ export interface Route {
   /** Whether every host of the site's answers it, and not only the one that it is published at. */
   readonly atEachHost?: boolean
   /** How an error is told here. */
-  readonly fail: (error: unknown) => Response | Promise<Response>
+  readonly fail: (error: unknown, request: Request) => Response | Promise<Response>
 }
 
 /** Finds the route of a path; `template` is the path as it stands for all that go there, such as `/tools/{name}`. */

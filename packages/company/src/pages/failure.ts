@@ -1,25 +1,45 @@
-import { tooManyRequests } from '../limits/words.ts'
+import type { Wording } from '../words/wording.ts'
+import type { Problem } from '../words/words.ts'
 import { messagePage } from './layout.tsx'
 
-/** A failed request, told to a person: the same boundary as everywhere, in words. */
+/** What a person is told when something went wrong: what happened, whether anything was changed, and what to do. */
+
+/** A problem, and what it means for the person. */
+export interface Told {
+  readonly problem: Problem
+  /** Whether anything was changed, and what to do. */
+  readonly outcome: string
+}
+
+/** The page that tells a problem. */
+export function problemPage(
+  wording: Wording,
+  { problem, outcome, status }: Told & { readonly status: number },
+): Response {
+  return messagePage(wording, {
+    status,
+    title: wording.say(`${problem}.title`),
+    text: `${wording.say(`${problem}.why`)} ${outcome}`,
+  })
+}
 
 /**
- * Makes a page of an error's answer.
+ * Makes a page of an error's answer: the same boundary as everywhere, in words.
  * @param answer what an API would have said: its status, and the headers that a browser heeds, are kept
- * @param words what happened, what was changed, and what to do; a fault of ours is told in words of its own
+ * @param told for a problem with the request; a fault of ours and a limit that was met (4.3) are told in words of their own
  */
-export function failurePage(
-  answer: Response,
-  words: { readonly title: string; readonly text: string; readonly status?: number },
-): Response {
-  const isOurs = answer.status >= 500
-  const shown = messagePage({
-    status: isOurs || answer.status === 429 ? answer.status : (words.status ?? answer.status),
-    ...(tooManyRequests(answer) ?? {
-      title: isOurs ? 'Something went wrong on our side' : words.title,
-      text: words.text,
-    }),
-  })
+export function failurePage(answer: Response, wording: Wording, told: Told & { readonly status?: number }): Response {
+  const { status } = answer
+  const shown =
+    status === 429
+      ? problemPage(wording, {
+          status,
+          problem: 'tooMany',
+          outcome: wording.say('outcome.wait', { time: wording.wait(Number(answer.headers.get('retry-after'))) }),
+        })
+      : status >= 500
+        ? problemPage(wording, { status, problem: 'ours', outcome: told.outcome })
+        : problemPage(wording, { ...told, status: told.status ?? status })
   for (const name of ['allow', 'retry-after']) {
     const value = answer.headers.get(name)
     if (value !== null) shown.headers.set(name, value)

@@ -1,6 +1,7 @@
 import { raw } from 'hono/html'
 import type { Child } from 'hono/jsx'
 import { sha256Standard } from '../crypto/hash.ts'
+import type { Wording } from '../words/wording.ts'
 import { stylesheet } from './theme.ts'
 
 /** The frame of every page that a person sees: no script, nothing from anywhere else, never in a frame. */
@@ -17,10 +18,10 @@ export interface PageOptions {
   readonly hasPictures?: boolean
 }
 
-/** Renders a page with the headers that keep it what it is. */
-export function page(options: PageOptions, content: Child): Response {
+/** Renders a page, in the language of its words, with the headers that keep it what it is. */
+export function page({ language }: Pick<Wording, 'language'>, options: PageOptions, content: Child): Response {
   const document = (
-    <html lang="en">
+    <html lang={language}>
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
@@ -38,6 +39,8 @@ export function page(options: PageOptions, content: Child): Response {
     status: options.status ?? 200,
     headers: {
       'content-type': 'text/html; charset=utf-8',
+      'content-language': language,
+      vary: 'Accept-Language',
       'cache-control': 'no-store',
       'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}';${options.hasPictures ? " img-src 'self';" : ''} form-action ${formAction}; frame-ancestors 'none'; base-uri 'none'`,
       'x-frame-options': 'DENY',
@@ -50,12 +53,12 @@ export function page(options: PageOptions, content: Child): Response {
 }
 
 /** A page that says what happened, whether anything was changed, and what to do next. */
-export function messagePage(message: {
-  readonly title: string
-  readonly text: string
-  readonly status: number
-}): Response {
+export function messagePage(
+  wording: Pick<Wording, 'language'>,
+  message: { readonly title: string; readonly text: string; readonly status: number },
+): Response {
   return page(
+    wording,
     { title: message.title, status: message.status },
     <>
       <h1>{message.title}</h1>

@@ -1,4 +1,6 @@
 import { page } from '../pages/layout.tsx'
+import type { ScopeSentence } from '../words/scope-text.ts'
+import type { Wording } from '../words/wording.ts'
 
 /** The page on which a person lets an agent in (4.5). Understood in five seconds, on a phone. */
 
@@ -13,11 +15,11 @@ export interface Consent {
   readonly accountName: string
   /** Where another account is chosen. */
   readonly switchAccountUrl: string
-  readonly rights: readonly { readonly scope: string; readonly text: string; readonly isChosen: boolean }[]
+  readonly rights: readonly (ScopeSentence & { readonly scope: string; readonly isChosen: boolean })[]
   /** Milliseconds for which the access lasts; null where it has no end. */
   readonly lifetime: number | null
   /** Where the person ends it later. */
-  readonly connectedAgentsUrl: string | undefined
+  readonly connectedAgentsUrl: string
   /** The sealed request, bound to this person. */
   readonly form: string
   readonly action: string
@@ -29,14 +31,13 @@ export interface Consent {
 }
 
 /** Draws the page; its form may end at the agent’s origin and nowhere else. Status 400 when it is shown again. */
-export function consentPage(consent: Consent): Response {
-  const lasts =
-    consent.lifetime === null
-      ? 'This lasts until you end it'
-      : `This lasts ${howLong(consent.lifetime)}, unless you end it sooner`
+export function consentPage(wording: Wording, consent: Consent): Response {
+  const { say, parts } = wording
+  const whereItEnds = <a href={consent.connectedAgentsUrl}>{say('consent.connectedAgents')}</a>
   return page(
+    wording,
     {
-      title: `Let ${consent.agentName} in – ${consent.organization}`,
+      title: say('consent.title', { agent: consent.agentName, organization: consent.organization }),
       status: consent.problem === undefined ? 200 : 400,
       formTargets: consent.redirectOrigin === undefined ? [] : [consent.redirectOrigin],
       hasPictures: consent.logoPath !== null,
@@ -46,10 +47,8 @@ export function consentPage(consent: Consent): Response {
       <p class="company">{consent.organization}</p>
       <div class="asker">
         <div>
-          <h1>{consent.agentName} asks for access to your account</h1>
-          <p class="host">
-            from <strong>{consent.agentHost}</strong>
-          </p>
+          <h1>{say('consent.heading', { agent: consent.agentName })}</h1>
+          <p class="host">{parts('agent.from', { host: <strong>{consent.agentHost}</strong> })}</p>
         </div>
         {consent.logoPath === null ? null : (
           // Its room is kept while it comes, and stays empty when it doesn't. The name beside it says who it is.
@@ -58,14 +57,15 @@ export function consentPage(consent: Consent): Response {
       </div>
       {consent.device === undefined ? null : (
         <p class="device">
-          It asked {consent.device.asked}, with the code <strong class="usercode">{consent.device.userCode}</strong>
+          {parts('consent.device', {
+            ago: consent.device.asked,
+            code: <strong class="usercode">{consent.device.userCode}</strong>,
+          })}
         </p>
       )}
       <p class="account">
-        <span>
-          Your account: <strong>{consent.accountName}</strong>
-        </span>
-        <a href={consent.switchAccountUrl}>Use another account</a>
+        <span>{parts('account.yours', { account: <strong>{consent.accountName}</strong> })}</span>
+        <a href={consent.switchAccountUrl}>{say('account.switch')}</a>
       </p>
       {consent.problem === undefined ? null : (
         <p class="alert" role="alert">
@@ -73,49 +73,28 @@ export function consentPage(consent: Consent): Response {
         </p>
       )}
       <fieldset>
-        <legend>It could then, for you:</legend>
+        <legend>{say('consent.rights')}</legend>
         {consent.rights.map((right) => (
           <label class="right">
             <input type="checkbox" name="scope" value={right.scope} checked={right.isChosen} />
-            <span>{right.text}</span>
+            <span lang={right.language}>{right.text}</span>
           </label>
         ))}
       </fieldset>
       <p class="quiet note">
-        {lasts}
-        {consent.connectedAgentsUrl === undefined ? (
-          ', for example by asking the agent to sign out.'
-        ) : (
-          <>
-            {' '}
-            under <a href={consent.connectedAgentsUrl}>connected agents</a>.
-          </>
-        )}{' '}
-        {consent.device === undefined
-          ? 'Approve only if you asked for this yourself.'
-          : 'Approve only if you started this yourself and your agent shows this code.'}
+        {consent.lifetime === null
+          ? parts('consent.lastsUntilEnded', { page: whereItEnds })
+          : parts('consent.lasts', { time: wording.duration(consent.lifetime), page: whereItEnds })}{' '}
+        {say(consent.device === undefined ? 'consent.careful' : 'consent.carefulWithCode')}
       </p>
       <div class="actions">
         <button type="submit" name="decision" value="decline">
-          Decline
+          {say('consent.decline')}
         </button>
         <button type="submit" name="decision" value="approve" class="primary">
-          Approve
+          {say('consent.approve')}
         </button>
       </div>
     </form>,
   )
-}
-
-const units = [
-  { name: 'day', milliseconds: 86_400_000 },
-  { name: 'hour', milliseconds: 3_600_000 },
-  { name: 'minute', milliseconds: 60_000 },
-]
-
-/** A length of time in the largest unit of which there is at least one. */
-function howLong(milliseconds: number): string {
-  const unit = units.find((one) => milliseconds >= one.milliseconds) ?? { name: 'minute', milliseconds: 60_000 }
-  const count = Math.max(1, Math.round(milliseconds / unit.milliseconds))
-  return count === 1 ? `one ${unit.name}` : `${count} ${unit.name}s`
 }

@@ -8,9 +8,11 @@ import { sha256 } from '../crypto/hash.ts'
 import { base64urlOf } from '../crypto/random.ts'
 import type { Sealer } from '../crypto/seal.ts'
 import type { RequestLimits } from '../limits/request-limits.ts'
-import { messagePage } from '../pages/layout.tsx'
+import { problemPage } from '../pages/failure.ts'
 import { claimIds } from '../sessions/store.ts'
 import type { Logger, Scope } from '../store/database.ts'
+import type { Wording, Wordings } from '../words/wording.ts'
+import type { Problem } from '../words/words.ts'
 import { type AuthorizationRequest, readAuthorizationRequest, redirectBack } from './authorization-request.ts'
 import { consentPage } from './consent-page.tsx'
 import { formLifetime } from './form-lifetime.ts'
@@ -39,11 +41,11 @@ export interface SignInSettings {
   readonly offered: readonly string[]
   /** The URLs of the Company's MCP servers, which a code may be for (6). */
   readonly mcpResources: readonly string[]
-  readonly texts: Readonly<Record<string, string>>
+  readonly wordings: Wordings
   readonly account: (request: Request) => Account | null | Promise<Account | null>
   readonly signInPage: (returnTo: string) => string
   readonly switchAccountPage: (returnTo: string) => string
-  readonly connectedAgentsPage: string | undefined
+  readonly connectedAgentsPage: string
   /** Milliseconds; null for no end. */
   readonly accountTokenLifetime: number | null
   /** Milliseconds: how long the access of a client lasts that gets no Account Token (6). */
@@ -67,10 +69,14 @@ const formSchema = z.object({
   expiresAt: z.number(),
 })
 
-const nothingChanged = 'Nothing was changed, and the agent got no access.'
+/** Nothing was changed, and the agent got no access. */
+function noAccess(wording: Wording, status: number, problem: Problem): Response {
+  return problemPage(wording, { status, problem, outcome: wording.say('outcome.noAccess') })
+}
 
 /** `GET`: shows the consent page, by way of the site's own sign-in where needed. */
 export async function showAuthorization(request: Request, settings: SignInSettings): Promise<Response> {
+  const wording = settings.wordings.of(request)
   settings.requestLimits.countConsent(request)
   const url = new URL(request.url)
   const read = await readAuthorizationRequest(url.searchParams, settings.directory, {
@@ -79,10 +85,10 @@ export async function showAuthorization(request: Request, settings: SignInSettin
   })
   if (read.outcome === 'page') {
     settings.log.info({ reason: read.reason }, 'authorization request refused')
-    return messagePage({
+    return problemPage(wording, {
       status: 400,
-      title: 'This request can’t be trusted',
-      text: `The agent that sent you here could not be checked, or asked to send you to an address that isn’t its own. ${nothingChanged} Close this page; if you were expecting it, start again from your agent.`,
+      problem: 'untrusted',
+      outcome: wording.say('outcome.noAccessClose'),
     })
   }
   if (read.outcome === 'redirect') {
@@ -97,7 +103,7 @@ export async function showAuthorization(request: Request, settings: SignInSettin
   if (account === null) {
     return toSignIn(settings, returnTo)
   }
-  return showConsent(read.request, read.agent.metadata, account, settings, returnTo)
+  return showConsent(read.request, read.agent.metadata, account, settings, wording, returnTo)
 }
 
 async function showConsent(
@@ -105,6 +111,7 @@ async function showConsent(
   agent: ClientMetadata,
   account: Account,
   settings: SignInSettings,
+  wording: Wording,
   returnTo: string,
   again?: { readonly chosen: readonly string[]; readonly problem: string },
 ): Promise<Response> {
@@ -117,7 +124,7 @@ async function showConsent(
     scopes: [...request.scopes],
     expiresAt: settings.now() + formLifetime,
   } satisfies z.infer<typeof formSchema>)
-  return consentPage({
+  return consentPage(wording, {
     organization: settings.organization,
     agentName: cleanAgentName(agent.name, host),
     agentHost: host,
@@ -126,15 +133,12 @@ async function showConsent(
     switchAccountUrl: new URL(settings.switchAccountPage(returnTo), settings.origin).href,
     rights: request.scopes.map((scope) => ({
       scope,
-      text: settings.texts[scope] ?? scope,
+      ...wording.scope(scope),
       isChosen: again ? again.chosen.includes(scope) : true,
     })),
     // 6: what a client that can't authenticate gets ends with its token
     lifetime: agent.authentication === 'none' ? settings.sessionTokenLifetime : settings.accountTokenLifetime,
-    connectedAgentsUrl:
-      settings.connectedAgentsPage === undefined
-        ? undefined
-        : new URL(settings.connectedAgentsPage, settings.origin).href,
+    connectedAgentsUrl: new URL(settings.connectedAgentsPage, settings.origin).href,
     form,
     action: settings.path,
     redirectOrigin: new URL(request.redirectUri).origin,
@@ -145,13 +149,8 @@ async function showConsent(
 /** `POST`: the person's decision. */
 export async function decideAuthorization(request: Request, settings: SignInSettings): Promise<Response> {
   settings.requestLimits.countConsent(request)
-  if (!isFromOurPage(request, settings.origin)) {
-    return messagePage({
-      status: 403,
-      title: 'This form came from somewhere else',
-      text: `It was not sent from our own page. ${nothingChanged} Start again from your agent.`,
-    })
-  }
+  const wording = settings.wordings.of(request)
+  if (!isFromOurPage(request, settings.origin)) return noAccess(wording, 403, 'foreignForm')
   const fields = await readFields(request)
   const sealed = fields.getAll('request')
   const decisions = fields.getAll('decision')
@@ -163,29 +162,13 @@ export async function decideAuthorization(request: Request, settings: SignInSett
     decisions.length !== 1 ||
     (decision !== 'approve' && decision !== 'decline')
   ) {
-    return messagePage({
-      status: 400,
-      title: 'This form isn’t complete',
-      text: `Something of it is missing or was changed. ${nothingChanged} Start again from your agent.`,
-    })
+    return noAccess(wording, 400, 'incompleteForm')
   }
   const { issuer: _, id, account: accountId, expiresAt, ...read } = form.data
   const asked: AuthorizationRequest = { ...read, state: read.state, resource: read.resource }
-  if (expiresAt <= settings.now()) {
-    return messagePage({
-      status: 400,
-      title: 'This page is too old',
-      text: `It waited longer than half an hour. ${nothingChanged} Start again from your agent.`,
-    })
-  }
+  if (expiresAt <= settings.now()) return noAccess(wording, 400, 'oldPage')
   const account = await accountOf(request, settings)
-  if (account?.id !== accountId) {
-    return messagePage({
-      status: 403,
-      title: 'You are not signed in as before',
-      text: `The account changed since this page was opened. ${nothingChanged} Start again from your agent.`,
-    })
-  }
+  if (account?.id !== accountId) return noAccess(wording, 403, 'otherAccount')
   settings.requestLimits.countDecision(account.id)
   const chosen = fields.getAll('scope').filter((scope) => isScope(scope) && asked.scopes.includes(scope))
   if (decision === 'approve' && chosen.length === 0) {
@@ -200,9 +183,9 @@ export async function decideAuthorization(request: Request, settings: SignInSett
       ...(asked.resource === undefined ? {} : { resource: asked.resource }),
     })
     const { metadata } = await settings.directory.find(asked.clientId)
-    return showConsent(asked, metadata, account, settings, `${settings.path}?${query}`, {
+    return showConsent(asked, metadata, account, settings, wording, `${settings.path}?${query}`, {
       chosen,
-      problem: 'Choose at least one right to approve, or decline.',
+      problem: wording.say('consent.chooseOne'),
     })
   }
   if (decision === 'approve' && !(await isAdmitted(asked.clientId, settings))) {
@@ -236,19 +219,9 @@ export async function decideAuthorization(request: Request, settings: SignInSett
     }
     return 'first'
   })
-  if (outcome === 'ended') {
-    return messagePage({
-      status: 400,
-      title: 'This page is too old',
-      text: `The access of all agents was ended after it was opened. ${nothingChanged} Start again from your agent.`,
-    })
-  }
+  if (outcome === 'ended') return noAccess(wording, 400, 'allEnded')
   if (outcome === 'answered') {
-    return messagePage({
-      status: 400,
-      title: 'You already answered this',
-      text: 'Your first answer counts. To change it, start again from your agent.',
-    })
+    return problemPage(wording, { status: 400, problem: 'answered', outcome: wording.say('outcome.startAgain') })
   }
   return decision === 'approve'
     ? redirectBack(asked.redirectUri, settings.issuer, { code, state: asked.state })

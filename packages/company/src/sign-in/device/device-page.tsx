@@ -1,4 +1,5 @@
 import { page } from '../../pages/layout.tsx'
+import type { Wording } from '../../words/wording.ts'
 
 /** What a person sees who comes with a code (4.6): where it is typed, and what became of it. */
 
@@ -15,20 +16,20 @@ export interface EnterCode {
 }
 
 /** Draws the page on which a code is typed. */
-export function enterCodePage(enter: EnterCode): Response {
+export function enterCodePage(wording: Wording, enter: EnterCode): Response {
+  const { say, parts } = wording
   return page(
+    wording,
     {
-      title: `Enter a code – ${enter.organization}`,
+      title: say('code.title', { organization: enter.organization }),
       status: enter.status ?? (enter.problem === undefined ? 200 : 400),
     },
     <form method="post" action={enter.action}>
       <p class="company">{enter.organization}</p>
-      <h1>Enter the code that your agent shows</h1>
+      <h1>{say('code.heading')}</h1>
       <p class="account">
-        <span>
-          Your account: <strong>{enter.accountName}</strong>
-        </span>
-        <a href={enter.switchAccountUrl}>Use another account</a>
+        <span>{parts('account.yours', { account: <strong>{enter.accountName}</strong> })}</span>
+        <a href={enter.switchAccountUrl}>{say('account.switch')}</a>
       </p>
       {enter.problem === undefined ? null : (
         <p class="alert" role="alert" id="problem">
@@ -36,7 +37,7 @@ export function enterCodePage(enter: EnterCode): Response {
         </p>
       )}
       <label class="code">
-        <span>Code</span>
+        <span>{say('code.label')}</span>
         <input
           name="user_code"
           value={enter.typed ?? ''}
@@ -49,13 +50,10 @@ export function enterCodePage(enter: EnterCode): Response {
           {...(enter.problem === undefined ? {} : { 'aria-invalid': 'true', 'aria-describedby': 'problem' })}
         />
       </label>
-      <p class="quiet note">
-        Enter a code only if you started this yourself, with your own agent. Nobody from {enter.organization} will ever
-        ask you to.
-      </p>
+      <p class="quiet note">{say('code.careful', { organization: enter.organization })}</p>
       <div class="actions">
         <button type="submit" class="primary">
-          Continue
+          {say('code.continue')}
         </button>
       </div>
     </form>,

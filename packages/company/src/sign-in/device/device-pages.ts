@@ -4,8 +4,11 @@ import { wasEndedSince } from '../../accounts/person-store.ts'
 import { cleanAgentName } from '../../agents/name.ts'
 import { sha256 } from '../../crypto/hash.ts'
 import { base64urlOf } from '../../crypto/random.ts'
+import { problemPage } from '../../pages/failure.ts'
 import { messagePage } from '../../pages/layout.tsx'
 import { claimIds } from '../../sessions/store.ts'
+import type { Wording } from '../../words/wording.ts'
+import type { Problem } from '../../words/words.ts'
 import { countAttempts, forgetAttempt } from '../attempts.ts'
 import { consentPage } from '../consent-page.tsx'
 import { type Account, accountOf, isFromOurPage, readFields, toSignIn } from '../person.ts'
@@ -38,7 +41,15 @@ const formSchema = z.object({
   expiresAt: z.number(),
 })
 
-const nothingChanged = 'Nothing was changed, and the agent got no access.'
+/** A person at these pages, and what they read. */
+interface Visitor {
+  readonly account: Account
+  readonly wording: Wording
+}
+
+function noAccess(wording: Wording, status: number, problem: Problem): Response {
+  return problemPage(wording, { status, problem, outcome: wording.say('outcome.noAccess') })
+}
 
 /** `GET`: the page for a code, or with `user_code` who asks for what. Opening it approves nothing. */
 export async function showDevice(request: Request, settings: SignInSettings): Promise<Response> {
@@ -47,34 +58,31 @@ export async function showDevice(request: Request, settings: SignInSettings): Pr
   const codes = url.searchParams.getAll('user_code')
   const account = await accountOf(request, settings)
   if (account === null) return toSignIn(settings, settings.path + url.search)
-  if (codes.length === 0) return askForCode(account, settings)
-  return lookUp(request, codes.length === 1 ? (codes[0] ?? '') : '', account, settings)
+  const visitor = { account, wording: settings.wordings.of(request) }
+  if (codes.length === 0) return askForCode(visitor, settings)
+  return lookUp(request, codes.length === 1 ? (codes[0] ?? '') : '', visitor, settings)
 }
 
 /** `POST`: a code that was typed, or the person's decision. */
 export async function decideDeviceRequest(request: Request, settings: SignInSettings): Promise<Response> {
-  if (!isFromOurPage(request, settings.origin)) {
-    return messagePage({
-      status: 403,
-      title: 'This form came from somewhere else',
-      text: `It was not sent from our own page. ${nothingChanged} Start again from your agent.`,
-    })
-  }
+  const wording = settings.wordings.of(request)
+  if (!isFromOurPage(request, settings.origin)) return noAccess(wording, 403, 'foreignForm')
   settings.requestLimits.countConsent(request)
   const fields = await readFields(request)
   const account = await accountOf(request, settings)
   if (account === null) return toSignIn(settings, settings.path)
   const codes = fields.getAll('user_code')
-  if (codes.length === 1 && !fields.has('request')) return lookUp(request, codes[0] ?? '', account, settings)
-  return decide(fields, account, settings)
+  const visitor = { account, wording }
+  if (codes.length === 1 && !fields.has('request')) return lookUp(request, codes[0] ?? '', visitor, settings)
+  return decide(fields, visitor, settings)
 }
 
 function askForCode(
-  account: Account,
+  { account, wording }: Visitor,
   settings: SignInSettings,
   problem?: { text: string; typed: string; status: number },
 ) {
-  return enterCodePage({
+  return enterCodePage(wording, {
     organization: settings.organization,
     accountName: account.name,
     switchAccountUrl: new URL(settings.switchAccountPage(settings.path), settings.origin).href,
@@ -83,7 +91,8 @@ function askForCode(
   })
 }
 
-async function lookUp(request: Request, typed: string, account: Account, settings: SignInSettings): Promise<Response> {
+async function lookUp(request: Request, typed: string, visitor: Visitor, settings: SignInSettings): Promise<Response> {
+  const { account, wording } = visitor
   const scope = await settings.scope()
   const now = settings.now()
   const address = settings.requestLimits.addressOf(request)
@@ -94,8 +103,8 @@ async function lookUp(request: Request, typed: string, account: Account, setting
   // Counted before it is looked at: a hundred guesses at once are a hundred guesses.
   const wait = await countAttempts(scope, counted, now)
   if (wait > 0) {
-    const shown = askForCode(account, settings, {
-      text: `There were too many wrong codes. Wait ${minutes(wait)}, then ask your agent for a new one.`,
+    const shown = askForCode(visitor, settings, {
+      text: wording.say('code.tooManyGuesses', { time: wording.wait(wait) }),
       typed: '',
       status: 429,
     })
@@ -105,23 +114,23 @@ async function lookUp(request: Request, typed: string, account: Account, setting
   const code = readUserCode(typed)
   const device = code === null ? null : await findDeviceByUserCode(scope, sha256(code))
   if (code === null || device === null) {
-    return askForCode(account, settings, {
-      text: 'No agent has shown this code. Check it, letter by letter.',
+    return askForCode(visitor, settings, {
+      text: wording.say('code.unknown'),
       typed: typed.slice(0, 32),
       status: 400,
     })
   }
   for (const guess of counted) await forgetAttempt(scope, guess)
-  if (device.expires_at <= now) return overPage('expired')
-  if (device.status !== 'pending') return overPage('answered')
-  if (approvableUntil(device) <= now) return overPage('expired')
-  return showRequest(device, code, account, settings)
+  if (device.expires_at <= now) return overPage(wording, 'expired')
+  if (device.status !== 'pending') return overPage(wording, 'answered')
+  if (approvableUntil(device) <= now) return overPage(wording, 'expired')
+  return showRequest(device, code, visitor, settings)
 }
 
 async function showRequest(
   device: DeviceRow,
   code: string,
-  account: Account,
+  { account, wording }: Visitor,
   settings: SignInSettings,
   again?: { readonly chosen: readonly string[]; readonly problem: string },
 ): Promise<Response> {
@@ -140,7 +149,7 @@ async function showRequest(
     expiresAt: Math.min(settings.now() + formLifetime, device.expires_at),
   } satisfies z.infer<typeof formSchema>)
   const host = new URL(device.client_id).host
-  return consentPage({
+  return consentPage(wording, {
     organization: settings.organization,
     agentName: cleanAgentName(agent.metadata.name, host),
     agentHost: host,
@@ -152,22 +161,20 @@ async function showRequest(
     ).href,
     rights: scopes.map((scope) => ({
       scope,
-      text: settings.texts[scope] ?? scope,
+      ...wording.scope(scope),
       isChosen: again ? again.chosen.includes(scope) : true,
     })),
     lifetime: settings.accountTokenLifetime,
-    connectedAgentsUrl:
-      settings.connectedAgentsPage === undefined
-        ? undefined
-        : new URL(settings.connectedAgentsPage, settings.origin).href,
+    connectedAgentsUrl: new URL(settings.connectedAgentsPage, settings.origin).href,
     form,
     action: settings.path,
-    device: { userCode: showUserCode(code), asked: ago(settings.now() - device.created_at) },
+    device: { userCode: showUserCode(code), asked: wording.ago(settings.now() - device.created_at) },
     ...(again ? { problem: again.problem } : {}),
   })
 }
 
-async function decide(fields: URLSearchParams, account: Account, settings: SignInSettings): Promise<Response> {
+async function decide(fields: URLSearchParams, visitor: Visitor, settings: SignInSettings): Promise<Response> {
+  const { account, wording } = visitor
   const sealed = fields.getAll('request')
   const decisions = fields.getAll('decision')
   const [decision] = decisions
@@ -178,30 +185,20 @@ async function decide(fields: URLSearchParams, account: Account, settings: SignI
     decisions.length !== 1 ||
     (decision !== 'approve' && decision !== 'decline')
   ) {
-    return messagePage({
-      status: 400,
-      title: 'This form isn’t complete',
-      text: `Something of it is missing or was changed. ${nothingChanged} Start again from your agent.`,
-    })
+    return noAccess(wording, 400, 'incompleteForm')
   }
   const { account: accountId, device: codeHash, scopes: asked, id, expiresAt, userCode, clientId, openedAt } = form.data
-  if (account.id !== accountId) {
-    return messagePage({
-      status: 403,
-      title: 'You are not signed in as before',
-      text: `The account changed since this page was opened. ${nothingChanged} Start again from your agent.`,
-    })
-  }
+  if (account.id !== accountId) return noAccess(wording, 403, 'otherAccount')
   const now = settings.now()
-  if (expiresAt <= now) return overPage('expired')
+  if (expiresAt <= now) return overPage(wording, 'expired')
   const chosen = fields.getAll('scope').filter((scope) => isScope(scope) && asked.includes(scope))
   const scope = await settings.scope()
   if (decision === 'approve' && chosen.length === 0) {
     const device = await findDeviceByUserCode(scope, sha256(userCode))
-    if (device === null || device.status !== 'pending') return overPage('answered')
-    return showRequest(device, userCode, account, settings, {
+    if (device === null || device.status !== 'pending') return overPage(wording, 'answered')
+    return showRequest(device, userCode, visitor, settings, {
       chosen,
-      problem: 'Choose at least one right to approve, or decline.',
+      problem: wording.say('consent.chooseOne'),
     })
   }
   settings.requestLimits.countDecision(account.id)
@@ -215,43 +212,15 @@ async function decide(fields: URLSearchParams, account: Account, settings: SignI
     if (await decideDevice(scope, { codeHash, account: accountId, scopes, now })) return 'first'
     return (await findDevice(scope, codeHash))?.status === 'pending' ? 'expired' : 'answered'
   })
-  if (outcome !== 'first') return overPage(outcome)
-  return decision === 'approve'
-    ? messagePage({
-        status: 200,
-        title: 'Your agent is in',
-        text: 'You can close this page and go back to your agent.',
-      })
-    : messagePage({
-        status: 200,
-        title: 'Declined',
-        text: 'The agent got no access. If you did not start this yourself, there is nothing more to do.',
-      })
+  if (outcome !== 'first') return overPage(wording, outcome)
+  const done = decision === 'approve' ? 'approved' : 'declined'
+  return messagePage(wording, { status: 200, title: wording.say(`${done}.title`), text: wording.say(`${done}.text`) })
 }
 
-function overPage(why: 'expired' | 'answered'): Response {
+function overPage(wording: Wording, why: 'expired' | 'answered'): Response {
   return why === 'expired'
-    ? messagePage({
-        status: 400,
-        title: 'This code has expired',
-        text: `It was good for ten minutes. ${nothingChanged} Ask your agent for a new one.`,
-      })
-    : messagePage({
-        status: 400,
-        title: 'This code was answered already',
-        text: 'The first answer counts. To change it, start again from your agent.',
-      })
-}
-
-function ago(milliseconds: number): string {
-  const whole = Math.floor(milliseconds / 60_000)
-  if (whole < 1) return 'less than a minute ago'
-  return whole === 1 ? 'a minute ago' : `${whole} minutes ago`
-}
-
-function minutes(seconds: number): string {
-  const whole = Math.ceil(seconds / 60)
-  return whole === 1 ? 'a minute' : `${whole} minutes`
+    ? problemPage(wording, { status: 400, problem: 'codeExpired', outcome: wording.say('outcome.noAccessNewCode') })
+    : problemPage(wording, { status: 400, problem: 'codeAnswered', outcome: wording.say('outcome.startAgain') })
 }
 
 /** Whether an error is the directory's refusal of an agent: a page in words, not an error of ours. */

@@ -63,22 +63,16 @@ export function deviceRoutes(endpoint: DeviceEndpoint): { readonly authorization
         POST: async (request) => (await pages()).decideDeviceRequest(request, endpoint),
       },
       crossOrigin: false,
-      async fail(error) {
+      async fail(error, request) {
         const { failurePage } = await import('../../pages/failure.ts')
         const { isRefusedAgent } = await pages()
+        const wording = endpoint.wordings.of(request)
+        const outcome = wording.say('outcome.noAccess')
         const answer = errorResponse(error, { scheme: 'DPoP' }, log, random)
         return failurePage(
           answer,
-          isRefusedAgent(error)
-            ? {
-                title: 'This agent can’t be let in',
-                text: 'It could not be checked, or may not come here. Nothing was changed, and the agent got no access.',
-                status: 400,
-              }
-            : {
-                title: 'This request could not be read',
-                text: 'Nothing was changed, and the agent got no access. Start again from your agent.',
-              },
+          wording,
+          isRefusedAgent(error) ? { problem: 'agentRefused', outcome, status: 400 } : { problem: 'unread', outcome },
         )
       },
     },

@@ -1,0 +1,101 @@
+import type { Words } from './words.ts'
+
+/** The same in German. The polite form throughout; an agent is “er”. */
+export const de: Words = {
+  'account.yours': 'Ihr Konto: {account}',
+  'account.switch': 'Anderes Konto verwenden',
+  'agent.from': 'von {host}',
+  'time.lessThanAMinuteAgo': 'vor weniger als einer Minute',
+  'time.lastDay': 'in den letzten 24 Stunden',
+  'time.onDay': 'am {date}',
+
+  'consent.title': '{agent} Zugriff geben – {organization}',
+  'consent.heading': '{agent} bittet um Zugriff auf Ihr Konto',
+  'consent.device': 'Die Anfrage kam {ago}, mit dem Code {code}',
+  'consent.rights': 'Der Agent könnte dann für Sie:',
+  'consent.lasts': 'Das gilt für {time}, wenn Sie es nicht vorher unter {page} beenden.',
+  'consent.lastsUntilEnded': 'Das gilt, bis Sie es unter {page} beenden.',
+  'consent.connectedAgents': 'Verbundene Agenten',
+  'consent.careful': 'Stimmen Sie nur zu, wenn Sie selbst darum gebeten haben.',
+  'consent.carefulWithCode':
+    'Stimmen Sie nur zu, wenn Sie das selbst begonnen haben und Ihr Agent diesen Code anzeigt.',
+  'consent.chooseOne': 'Wählen Sie mindestens ein Recht aus, um zuzustimmen, oder lehnen Sie ab.',
+  'consent.decline': 'Ablehnen',
+  'consent.approve': 'Zustimmen',
+
+  'code.title': 'Code eingeben – {organization}',
+  'code.heading': 'Geben Sie den Code ein, den Ihr Agent anzeigt',
+  'code.label': 'Code',
+  'code.careful':
+    'Geben Sie einen Code nur ein, wenn Sie das selbst mit Ihrem eigenen Agenten begonnen haben. Niemand von {organization} wird Sie je darum bitten.',
+  'code.continue': 'Weiter',
+  'code.unknown': 'Diesen Code hat kein Agent angezeigt. Prüfen Sie ihn Zeichen für Zeichen.',
+  'code.tooManyGuesses':
+    'Es wurden zu viele falsche Codes eingegeben. Warten Sie {time} und lassen Sie sich dann von Ihrem Agenten einen neuen geben.',
+  'approved.title': 'Ihr Agent hat jetzt Zugriff',
+  'approved.text': 'Sie können diese Seite schließen und zu Ihrem Agenten zurückkehren.',
+  'declined.title': 'Abgelehnt',
+  'declined.text':
+    'Der Agent hat keinen Zugriff erhalten. Wenn Sie das nicht selbst begonnen haben, müssen Sie nichts weiter tun.',
+
+  'agents.title': 'Verbundene Agenten – {organization}',
+  'agents.heading': 'Agenten, die für Sie handeln',
+  'agents.none': 'Kein Agent hat Zugriff auf Ihr Konto. Wenn Sie einem Agenten Zugriff geben, steht er hier.',
+  'agents.connected.direct': 'Verbunden {day}, durch Ihre Zustimmung auf unserer Seite.',
+  'agents.connected.device': 'Verbunden {day}, durch einen Code, den Sie eingegeben haben.',
+  'agents.connected.mediated': 'Verbunden {day}, mit den Zugangsdaten, die Sie ihm gegeben haben.',
+  'agents.lastUsed': 'Zuletzt aktiv {day}.',
+  'agents.takeAway': 'Entziehen',
+  'agents.takeAwayThis': 'Entziehen: {right}',
+  'agents.disconnect': 'Trennen',
+  'agents.disconnectThis': '{agent} von {host} trennen',
+  'agents.disconnectAll': 'Alle trennen',
+  'agents.disconnectAllAgents': 'Alle Agenten trennen',
+  'agents.endsAtOnce': 'Der Zugriff endet sofort. Was ein Agent schon getan hat, bleibt, wie es ist.',
+  'agents.takenAway': 'Erledigt. Der Agent kann das nicht mehr tun.',
+  'agents.disconnected': 'Erledigt. Der Agent hat keinen Zugriff mehr auf Ihr Konto.',
+  'agents.allDisconnected': 'Erledigt. Kein Agent hat mehr Zugriff auf Ihr Konto.',
+
+  'untrusted.title': 'Dieser Anfrage ist nicht zu trauen',
+  'untrusted.why':
+    'Der Agent, der Sie hierher geschickt hat, konnte nicht überprüft werden, oder er wollte Sie an eine Adresse schicken, die nicht seine eigene ist.',
+  'foreignForm.title': 'Dieses Formular kam von woanders',
+  'foreignForm.why': 'Es wurde nicht von unserer eigenen Seite abgeschickt.',
+  'incompleteForm.title': 'Dieses Formular ist nicht vollständig',
+  'incompleteForm.why': 'Etwas darin fehlt oder wurde verändert.',
+  'oldPage.title': 'Diese Seite ist zu alt',
+  'oldPage.why': 'Sie war länger als eine halbe Stunde offen.',
+  'allEnded.title': 'Diese Seite ist zu alt',
+  'allEnded.why': 'Seit sie geöffnet wurde, ist allen Agenten der Zugriff entzogen worden.',
+  'otherAccount.title': 'Sie sind nicht mehr wie zuvor angemeldet',
+  'otherAccount.why': 'Seit diese Seite geöffnet wurde, hat das Konto gewechselt.',
+  'answered.title': 'Sie haben das schon beantwortet',
+  'answered.why': 'Es gilt Ihre erste Antwort.',
+  'codeExpired.title': 'Dieser Code ist abgelaufen',
+  'codeExpired.why': 'Er galt zehn Minuten lang.',
+  'codeAnswered.title': 'Dieser Code ist schon beantwortet',
+  'codeAnswered.why': 'Es gilt die erste Antwort.',
+  'agentRefused.title': 'Dieser Agent kann keinen Zugriff erhalten',
+  'agentRefused.why': 'Er konnte nicht überprüft werden oder ist hier nicht zugelassen.',
+  'browserRefused.title': 'Dieser Browser wurde nicht angenommen',
+  'browserRefused.why':
+    'Was Ihr Agent geschickt hat, war unvollständig, zu alt, schon einmal verwendet oder nicht sein eigenes.',
+  'unread.title': 'Diese Anfrage war nicht zu lesen',
+  'unread.why': 'Etwas darin fehlt, ist zu lang oder gehört nicht hierher.',
+  'ours.title': 'Bei uns ist etwas schiefgegangen',
+  'ours.why': 'Das liegt nicht an Ihnen.',
+  'tooMany.title': 'Gerade zu viele Anfragen',
+  'tooMany.why': 'Sie kamen aus Ihrem Netz, von Ihrem Konto oder von Ihrem Agenten.',
+
+  'outcome.noAccess':
+    'Es wurde nichts geändert, und der Agent hat keinen Zugriff erhalten. Beginnen Sie bei Ihrem Agenten noch einmal.',
+  'outcome.noAccessClose':
+    'Es wurde nichts geändert, und der Agent hat keinen Zugriff erhalten. Schließen Sie diese Seite; wenn Sie sie erwartet haben, beginnen Sie bei Ihrem Agenten noch einmal.',
+  'outcome.noAccessNewCode':
+    'Es wurde nichts geändert, und der Agent hat keinen Zugriff erhalten. Lassen Sie sich von Ihrem Agenten einen neuen Code geben.',
+  'outcome.startAgain': 'Um sie zu ändern, beginnen Sie bei Ihrem Agenten noch einmal.',
+  'outcome.unchanged': 'Es wurde nichts geändert. Versuchen Sie es von Ihrem Agenten aus noch einmal.',
+  'outcome.goBack': 'Es wurde nichts geändert. Gehen Sie zurück zu {path} und versuchen Sie es noch einmal.',
+  'outcome.wait':
+    'Es wurde nichts geändert. Warten Sie {time}, gehen Sie dann zurück und versuchen Sie es noch einmal.',
+}

@@ -1,0 +1,102 @@
+/**
+ * Everything that people read on the library's pages, in English. `{name}` is a place that something is put into; each
+ * other language has the same words with the same places. Second person, plain, no jargon: what happened, whether anything
+ * was changed, what to do next.
+ */
+export const en = {
+  // On several pages
+  'account.yours': 'Your account: {account}',
+  'account.switch': 'Use another account',
+  'agent.from': 'from {host}',
+  'time.lessThanAMinuteAgo': 'less than a minute ago',
+  'time.lastDay': 'in the last 24 hours',
+  'time.onDay': 'on {date}',
+
+  // 4.5, 4.6: the page on which a person lets an agent in
+  'consent.title': 'Let {agent} in – {organization}',
+  'consent.heading': '{agent} asks for access to your account',
+  'consent.device': 'It asked {ago}, with the code {code}',
+  'consent.rights': 'It could then, for you:',
+  'consent.lasts': 'This lasts {time}, unless you end it sooner under {page}.',
+  'consent.lastsUntilEnded': 'This lasts until you end it under {page}.',
+  'consent.connectedAgents': 'connected agents',
+  'consent.careful': 'Approve only if you asked for this yourself.',
+  'consent.carefulWithCode': 'Approve only if you started this yourself and your agent shows this code.',
+  'consent.chooseOne': 'Choose at least one right to approve, or decline.',
+  'consent.decline': 'Decline',
+  'consent.approve': 'Approve',
+
+  // 4.6: where a code is typed, and what became of it
+  'code.title': 'Enter a code – {organization}',
+  'code.heading': 'Enter the code that your agent shows',
+  'code.label': 'Code',
+  'code.careful':
+    'Enter a code only if you started this yourself, with your own agent. Nobody from {organization} will ever ask you to.',
+  'code.continue': 'Continue',
+  'code.unknown': 'No agent has shown this code. Check it, letter by letter.',
+  'code.tooManyGuesses': 'There were too many wrong codes. Wait {time}, then ask your agent for a new one.',
+  'approved.title': 'Your agent is in',
+  'approved.text': 'You can close this page and go back to your agent.',
+  'declined.title': 'Declined',
+  'declined.text': 'The agent got no access. If you did not start this yourself, there is nothing more to do.',
+
+  // 4.9: the page on which a person sees who acts for them, and ends it
+  'agents.title': 'Connected agents – {organization}',
+  'agents.heading': 'Agents that act for you',
+  'agents.none': 'No agent has access to your account. One that you let in will be listed here.',
+  'agents.connected.direct': 'Connected {day}, by your approval on our page.',
+  'agents.connected.device': 'Connected {day}, by a code that you entered.',
+  'agents.connected.mediated': 'Connected {day}, with the credentials that you gave it.',
+  'agents.lastUsed': 'Last used {day}.',
+  'agents.takeAway': 'Take away',
+  'agents.takeAwayThis': 'Take away: {right}',
+  'agents.disconnect': 'Disconnect',
+  'agents.disconnectThis': 'Disconnect {agent} from {host}',
+  'agents.disconnectAll': 'Disconnect all',
+  'agents.disconnectAllAgents': 'Disconnect all agents',
+  'agents.endsAtOnce': 'It ends at once. What an agent has done already stays as it is.',
+  'agents.takenAway': 'Done. The agent can no longer do that.',
+  'agents.disconnected': 'Done. The agent no longer has access to your account.',
+  'agents.allDisconnected': 'Done. No agent has access to your account any more.',
+
+  // What went wrong: a title and why, followed by one of the outcomes
+  'untrusted.title': 'This request can’t be trusted',
+  'untrusted.why':
+    'The agent that sent you here could not be checked, or asked to send you to an address that isn’t its own.',
+  'foreignForm.title': 'This form came from somewhere else',
+  'foreignForm.why': 'It was not sent from our own page.',
+  'incompleteForm.title': 'This form isn’t complete',
+  'incompleteForm.why': 'Something of it is missing or was changed.',
+  'oldPage.title': 'This page is too old',
+  'oldPage.why': 'It waited longer than half an hour.',
+  'allEnded.title': 'This page is too old',
+  'allEnded.why': 'The access of all agents was ended after it was opened.',
+  'otherAccount.title': 'You are not signed in as before',
+  'otherAccount.why': 'The account changed since this page was opened.',
+  'answered.title': 'You already answered this',
+  'answered.why': 'Your first answer counts.',
+  'codeExpired.title': 'This code has expired',
+  'codeExpired.why': 'It was good for ten minutes.',
+  'codeAnswered.title': 'This code was answered already',
+  'codeAnswered.why': 'The first answer counts.',
+  'agentRefused.title': 'This agent can’t be let in',
+  'agentRefused.why': 'It could not be checked, or may not come here.',
+  'browserRefused.title': 'This browser could not be let in',
+  'browserRefused.why': 'What your agent sent was not complete, too old, used before, or not its own.',
+  'unread.title': 'This request could not be read',
+  'unread.why': 'Something of it is missing, too long, or not what belongs here.',
+  'ours.title': 'Something went wrong on our side',
+  'ours.why': 'It is not your fault.',
+  'tooMany.title': 'Too many requests just now',
+  'tooMany.why': 'They came from your network, your account or your agent.',
+
+  // What that means, and what to do
+  'outcome.noAccess': 'Nothing was changed, and the agent got no access. Start again from your agent.',
+  'outcome.noAccessClose':
+    'Nothing was changed, and the agent got no access. Close this page; if you were expecting it, start again from your agent.',
+  'outcome.noAccessNewCode': 'Nothing was changed, and the agent got no access. Ask your agent for a new one.',
+  'outcome.startAgain': 'To change it, start again from your agent.',
+  'outcome.unchanged': 'Nothing was changed. Try again from your agent.',
+  'outcome.goBack': 'Nothing was changed. Go back to {path} and try again.',
+  'outcome.wait': 'Nothing was changed. Wait {time}, then go back and try again.',
+} as const
