@@ -58,7 +58,7 @@ describe('a company’s lists of agents', () => {
     blocked.add(client)
     const answer = await decideOn(world, form)
     expect([answer.status, answer.headers.get('location')]).toEqual([400, null])
-    expect(await answer.text()).toContain('It may not come to Hotel Miramar any more')
+    expect(await answer.text()).toContain('It may not come here any more')
     // Nothing was spent: let in again, the person may still answer the page.
     blocked.clear()
     const { said } = redirectOf(await decideOn(world, form))

@@ -189,11 +189,7 @@ export async function decideAuthorization(request: Request, settings: SignInSett
     })
   }
   if (decision === 'approve' && !(await isAdmitted(asked.clientId, settings))) {
-    return messagePage({
-      status: 400,
-      title: 'This agent can’t be let in',
-      text: `It may not come to ${settings.organization} any more. ${nothingChanged} Close this page.`,
-    })
+    return problemPage(wording, { status: 400, problem: 'agentBlocked', outcome: wording.say('outcome.noAccessAtAll') })
   }
   const code = base64urlOf(settings.random(32))
   const scope = await settings.scope()

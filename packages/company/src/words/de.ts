@@ -77,6 +77,8 @@ export const de: Words = {
   'codeAnswered.why': 'Es gilt die erste Antwort.',
   'agentRefused.title': 'Dieser Agent kann keinen Zugriff erhalten',
   'agentRefused.why': 'Er konnte nicht überprüft werden oder ist hier nicht zugelassen.',
+  'agentBlocked.title': 'Dieser Agent kann keinen Zugriff erhalten',
+  'agentBlocked.why': 'Er ist hier nicht mehr zugelassen.',
   'browserRefused.title': 'Dieser Browser wurde nicht angenommen',
   'browserRefused.why':
     'Was Ihr Agent geschickt hat, war unvollständig, zu alt, schon einmal verwendet oder nicht sein eigenes.',
@@ -91,6 +93,8 @@ export const de: Words = {
     'Es wurde nichts geändert, und der Agent hat keinen Zugriff erhalten. Beginnen Sie bei Ihrem Agenten noch einmal.',
   'outcome.noAccessClose':
     'Es wurde nichts geändert, und der Agent hat keinen Zugriff erhalten. Schließen Sie diese Seite; wenn Sie sie erwartet haben, beginnen Sie bei Ihrem Agenten noch einmal.',
+  'outcome.noAccessAtAll':
+    'Es wurde nichts geändert, und der Agent hat keinen Zugriff erhalten. Sie können diese Seite schließen.',
   'outcome.noAccessNewCode':
     'Es wurde nichts geändert, und der Agent hat keinen Zugriff erhalten. Lassen Sie sich von Ihrem Agenten einen neuen Code geben.',
   'outcome.startAgain': 'Um sie zu ändern, beginnen Sie bei Ihrem Agenten noch einmal.',

@@ -81,6 +81,8 @@ export const en = {
   'codeAnswered.why': 'The first answer counts.',
   'agentRefused.title': 'This agent can’t be let in',
   'agentRefused.why': 'It could not be checked, or may not come here.',
+  'agentBlocked.title': 'This agent can’t be let in',
+  'agentBlocked.why': 'It may not come here any more.',
   'browserRefused.title': 'This browser could not be let in',
   'browserRefused.why': 'What your agent sent was not complete, too old, used before, or not its own.',
   'unread.title': 'This request could not be read',
@@ -94,6 +96,7 @@ export const en = {
   'outcome.noAccess': 'Nothing was changed, and the agent got no access. Start again from your agent.',
   'outcome.noAccessClose':
     'Nothing was changed, and the agent got no access. Close this page; if you were expecting it, start again from your agent.',
+  'outcome.noAccessAtAll': 'Nothing was changed, and the agent got no access. You can close this page.',
   'outcome.noAccessNewCode': 'Nothing was changed, and the agent got no access. Ask your agent for a new one.',
   'outcome.startAgain': 'To change it, start again from your agent.',
   'outcome.unchanged': 'Nothing was changed. Try again from your agent.',

@@ -72,7 +72,9 @@ export function deviceRoutes(endpoint: DeviceEndpoint): { readonly authorization
         return failurePage(
           answer,
           wording,
-          isRefusedAgent(error) ? { problem: 'agentRefused', outcome, status: 400 } : { problem: 'unread', outcome },
+          isRefusedAgent(error)
+            ? { problem: 'agentRefused', outcome: wording.say('outcome.noAccessAtAll'), status: 400 }
+            : { problem: 'unread', outcome },
         )
       },
     },
