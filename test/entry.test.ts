@@ -26,6 +26,7 @@ const late = {
   'what draws pages': /\/node_modules\/hono\//,
   telemetry: /\/node_modules\/@opentelemetry\//,
   'what answers requests': /\/packages\/company\/dist\/(?:company|request-handler)\.js$/,
+  'a command line': /\/node_modules\/commander\/|\/packages\/company\/dist\/cli\//,
   'a listener or a framework': /\/node_modules\/(?:@hono\/node-server|express|next|ai)\//,
 }
 

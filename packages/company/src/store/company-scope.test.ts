@@ -107,6 +107,7 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   blockAgent: (scope) => agents.blockAgent(scope, { clientId: 'https://agent.example/client', reason: 'again', now }),
   unblockAgent: (scope) => agents.unblockAgent(scope, 'https://agent.example/client'),
   blockedAgents: async (scope) => (await agents.blockedAgents(scope)).map(({ company: _company, ...agent }) => agent),
+  agentsOnRecord: (scope) => agents.agentsOnRecord(scope, { limit: 10 }),
   insertBrowser: (scope) => browsers.insertBrowser(scope, { cookieHash: 'new', sessionId: 's', now, expiresAt: later }),
   findBrowser: (scope) => browsers.findBrowser(scope, { cookieHash: 'cookie', now }),
   deleteBrowser: (scope) => browsers.deleteBrowser(scope, 'cookie'),

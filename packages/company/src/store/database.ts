@@ -41,6 +41,8 @@ export interface StoreContext {
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly log: Logger
+  /** Makes and migrates nothing, and refuses a database that isn't as this release has it: for commands beside a Company. */
+  readonly asItIs?: boolean
   /** Told of each statement just before it goes to the database, without its values. */
   readonly onQuery?: (sql: string) => void
 }

@@ -256,6 +256,22 @@ export async function migrate(query: Kysely<Tables>, dialect: Schema['dialect'],
   if (version < latestSchema) await query.updateTable('poppy_schema').set({ version: latestSchema }).execute()
 }
 
+/**
+ * Whether a database is just as this release has it, for whoever may not change it: a command of a newer release that
+ * migrated it would keep the Company of an older one from starting again.
+ * @throws Error with a sentence that says what to do
+ */
+export async function requireCurrent(query: Kysely<Tables>, isNew: boolean): Promise<void> {
+  if (isNew) throw new Error('The database has no tables of poppyseed. A Company makes them when it starts.')
+  const version = await schemaVersion(query)
+  refuseNewer(version)
+  if (version < latestSchema)
+    throw new Error(
+      `The database has schema ${version}, and this release of poppyseed has schema ${latestSchema}. ` +
+        'Use the release that the Company runs, or start the Company with this one first. Nothing was changed.',
+    )
+}
+
 /** @throws Error when the database was written by a newer release: its rows may mean what we can't know */
 export function refuseNewer(version: number): void {
   if (version <= latestSchema) return

@@ -2,7 +2,7 @@ import { Kysely, PostgresDialect, sql } from 'kysely'
 import type { Pool } from 'pg'
 import { bindDatabase } from './bound-database.ts'
 import type { Database, Logger, StoreContext } from './database.ts'
-import { latestSchema, migrate, refuseNewer, schemaVersion } from './migrations.ts'
+import { latestSchema, migrate, refuseNewer, requireCurrent, schemaVersion } from './migrations.ts'
 import type { PostgresOptions } from './postgres.ts'
 import { type OwnPool, wrapPool } from './postgres-pool.ts'
 import type { Tables } from './tables.ts'
@@ -13,7 +13,7 @@ import type { Tables } from './tables.ts'
 export async function openPostgres(
   source: string | { readonly pool: Pool },
   { namedStatements = true, connections = 10 }: PostgresOptions,
-  { log, onQuery }: StoreContext,
+  { log, onQuery, asItIs }: StoreContext,
 ): Promise<Database> {
   const pool: OwnPool =
     typeof source === 'string' ? { pool: await connect(source, connections), ours: true } : { ...source, ours: false }
@@ -25,7 +25,8 @@ export async function openPostgres(
     await wrapped.end()
   }
   try {
-    await bringUpToDate(root)
+    if (asItIs) await requireCurrent(root, !(await hasSchemaTable(root)))
+    else await bringUpToDate(root)
     await warnOfLooseCommits(root, log)
   } catch (error) {
     await close()

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { Kysely, SqliteDialect } from 'kysely'
 import { bindDatabase } from './bound-database.ts'
 import type { Database, StoreContext } from './database.ts'
-import { migrate } from './migrations.ts'
+import { migrate, requireCurrent } from './migrations.ts'
 import type { SqliteOptions } from './sqlite.ts'
 import { connect, type SqliteConnection } from './sqlite-connection.ts'
 import type { Tables } from './tables.ts'
@@ -111,7 +111,8 @@ async function connectFiles(
     const marksCompleteSince = await root.transaction().execute(async (transaction) => {
       // Kysely's `begin` is ours, `begin immediate`: the lock that processes which start together wait for.
       const isNew = connection.all(`select 1 from main.sqlite_master where name = 'poppy_schema'`, []).length === 0
-      await migrate(transaction, 'sqlite', isNew)
+      if (context.asItIs) await requireCurrent(transaction, isNew)
+      else await migrate(transaction, 'sqlite', isNew)
       const run = machineRun ?? currentMachineRun(context.now())
       return openReplayFile(connection, { isMainNew: isNew, run, now: context.now() })
     })
