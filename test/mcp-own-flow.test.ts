@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { type Answer, type Authentication, clientId, makeMcpClient, type Sent } from './setup/mcp-client.ts'
+import { type Answer, type Authentication, clientId, type Hold, makeMcpClient, type Sent } from './setup/mcp-client.ts'
 import { openSite } from './setup/site.ts'
 
 // The official MCP client, over real HTTP, given the MCP address and nothing else. It knows nothing of Poppy.
@@ -13,10 +13,15 @@ const kinds = (['private_key_jwt', 'none'] as const).flatMap((authentication) =>
   revisions.map((revision) => ({ authentication, ...revision })),
 )
 
-async function open(authentication: Authentication, answers: Answer[], options: object = {}, config = {}) {
+async function open(
+  authentication: Authentication,
+  answers: (Answer | Promise<Answer>)[],
+  options: object = {},
+  hold?: Hold,
+) {
   const made = await makeMcpClient(authentication)
-  const site = await openSite({ fetchDocument: made.fetchDocument, now: () => Date.now(), ...config })
-  const opened = await made.open(`${site.origin}/poppy/mcp`, answers, options)
+  const site = await openSite({ fetchDocument: made.fetchDocument, now: () => Date.now() })
+  const opened = await made.open(`${site.origin}/poppy/mcp`, answers, options, hold)
   return { site, ...opened }
 }
 
@@ -105,6 +110,30 @@ describe.each(kinds)('an MCP client with $authentication, $revision', ({ authent
     const before = mcp.sent.length
     expect(await mcp.call('my_bookings')).toMatchObject({ structuredContent: { account: 'acc-maya' } })
     expect(mcp.asked).toHaveLength(2)
-    expect(mcp.sent[before]).toMatchObject({ status: 401, challenge: expect.stringContaining('invalid_token') })
+    const told = mcp.sent.slice(before).find(({ method }) => method === 'POST')
+    expect(told).toMatchObject({ status: 401, challenge: expect.stringContaining('invalid_token') })
+  })
+
+  it('is not made to sign in twice at once by a stream that it asked for when its token was still good [4.9.disconnect]', {
+    timeout,
+  }, async () => {
+    const disconnected = Promise.withResolvers<void>()
+    const looking = Promise.withResolvers<Answer>()
+    const mcp = await open(authentication, [['poppy:read'], looking.promise], options, (method, path) =>
+      method === 'GET' && path === '/poppy/mcp' ? disconnected.promise : undefined,
+    )
+    await mcp.connect()
+    expect(await mcp.site.company.accounts.disconnect('acc-maya', clientId)).toBe(1)
+    const calling = mcp.call('my_bookings')
+    while (mcp.asked.length < 2) await new Promise((resolve) => setImmediate(resolve))
+    // The person looks at the page, and now the stream's request arrives, in the revision that has one.
+    disconnected.resolve()
+    const streams = () => mcp.sent.filter(({ method, path }) => method === 'GET' && path === '/poppy/mcp')
+    const expected = revision === '2025-11-25' ? [405] : []
+    while (streams().length < expected.length) await new Promise((resolve) => setImmediate(resolve))
+    for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
+    looking.resolve(['poppy:read'])
+    expect(await calling).toMatchObject({ structuredContent: { account: 'acc-maya' } })
+    expect(streams().map(({ status }) => status)).toEqual(expected)
   })
 })

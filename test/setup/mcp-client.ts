@@ -25,8 +25,12 @@ const keysUri = 'https://client.example/keys.json'
 /** What the person does when the browser is opened: the rights that they tick, or null for "Decline". */
 export type Answer = readonly string[] | null
 
+/** Holds a request of the client's back: a network is slow with some of them. */
+export type Hold = (method: string, path: string) => Promise<void> | undefined
+
 /** A request that the client sent, by what it was. */
 export interface Sent {
+  readonly method: string
   readonly path: string
   readonly status: number
   readonly body: string
@@ -59,8 +63,14 @@ export async function makeMcpClient(authentication: Authentication) {
       return { document: structuredClone(documents[url]), headers: new Headers() }
     },
     /** Opens the client at one MCP address. `answers`: what the person does each time the browser opens. */
-    open: async (mcpUrl: string, answers: Answer[], options: object = {}) =>
-      openClient({ mcpUrl, answers, options, key: authentication === 'none' ? null : await exportJWK(privateKey) }),
+    open: async (mcpUrl: string, answers: (Answer | Promise<Answer>)[], options: object = {}, hold?: Hold) =>
+      openClient({
+        mcpUrl,
+        answers,
+        options,
+        hold,
+        key: authentication === 'none' ? null : await exportJWK(privateKey),
+      }),
   }
 }
 
@@ -68,11 +78,13 @@ async function openClient({
   mcpUrl,
   answers,
   options,
+  hold,
   key,
 }: {
   readonly mcpUrl: string
-  readonly answers: Answer[]
+  readonly answers: (Answer | Promise<Answer>)[]
   readonly options: object
+  readonly hold: Hold | undefined
   readonly key: JWK | null
 }) {
   const sent: Sent[] = []
@@ -86,9 +98,11 @@ async function openClient({
     new StreamableHTTPClientTransport(new URL(mcpUrl), {
       authProvider: provider,
       fetch: async (target, init) => {
+        const about = { method: init?.method ?? 'GET', path: new URL(String(target)).pathname }
+        await hold?.(about.method, about.path)
         const response = await fetch(target, init)
         sent.push({
-          path: new URL(String(target)).pathname,
+          ...about,
           status: response.status,
           body: String(init?.body ?? ''),
           challenge: response.headers.get('www-authenticate') ?? '',
@@ -103,10 +117,11 @@ async function openClient({
   /** The host's part: the browser, once; what comes back goes to the library. */
   async function useBrowser(): Promise<void> {
     const address = kept.address
-    const answer = answers.shift()
-    if (!address || answer === undefined) throw new Error('nobody is at the browser')
+    const thinking = answers.shift()
+    if (!address || thinking === undefined) throw new Error('nobody is at the browser')
     asked.push(address.searchParams.get('scope') ?? '')
     const first = await person.open(address.href)
+    const answer = await thinking
     const page = first.html.includes('name="password"') ? await person.submit(first, guests.maya) : first
     const back = await person.submit(page, { scope: answer ?? [], decision: answer === null ? 'decline' : 'approve' })
     if (!back.url.startsWith(redirectUri)) throw new Error(`the browser stayed at ${back.url}`)

@@ -29,7 +29,11 @@ export interface McpEndpointOptions {
 
 /** See {@link createMcpEndpoint}. */
 export interface McpEndpoint {
-  /** Turns away a page that reached us by a name of its own (DNS rebinding), before its token is looked at. */
+  /**
+   * Turns away what no token could help, before one is looked at: a page that reached us by a name of its own (DNS
+   * rebinding), and whoever asks for the stream that MCP lets a server have and this one hasn't. Told that its token is over
+   * instead, a client would sign in for that stream too, beside a call that does so already, and lose the verifier of one.
+   */
   readonly turnAway: (request: Request) => Response | null
   /**
    * Answers one request of an authenticated caller.
@@ -101,10 +105,13 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   }
 
   return {
-    turnAway: (request) =>
-      options.hostNames === undefined || isWelcomePage(request, options.hostNames)
-        ? null
-        : jsonRpcError(-32000, 'This page has reached the server by a name that is not the server’s.', 403),
+    turnAway(request) {
+      if (options.hostNames !== undefined && !isWelcomePage(request, options.hostNames))
+        return jsonRpcError(-32000, 'This page has reached the server by a name that is not the server’s.', 403)
+      // Whoever has no token at all is told where to get one, whatever they ask for.
+      if (request.method === 'POST' || !request.headers.has('authorization')) return null
+      return jsonRpcError(-32000, 'Method not allowed.', 405, { allow: 'POST' })
+    },
     async fetch(request, principal) {
       // 6: only tokens that were issued for this server. Whoever called us should have seen to it.
       if (principal.resource !== options.url) {
@@ -228,6 +235,6 @@ function readBatch(batch: readonly unknown[]): unknown {
   return new Set(ids).size === ids.length ? messages : jsonRpcError(-32600, 'Two requests of the batch have one id.')
 }
 
-function jsonRpcError(code: number, message: string, status = 400): Response {
-  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status })
+function jsonRpcError(code: number, message: string, status = 400, headers: Record<string, string> = {}): Response {
+  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status, headers })
 }
