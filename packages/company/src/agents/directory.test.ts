@@ -275,6 +275,28 @@ describe('keeping documents', () => {
     expect((await ask('third', '1')).reason).toBe('client metadata: timeout')
   })
 
+  it('leaves room for others when one domain has many slow hosts', async () => {
+    let answer = () => {}
+    const wait = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    const world = startWorld({
+      limits: { maxFetches: 8, maxFetchesPerHost: 2 },
+      fetchDocument: async (url) => {
+        if (url.includes('slow')) await wait
+        throw new FetchRefused('timeout')
+      },
+    })
+    const ask = (host: string) => refusalOf(world.directory.find(`https://${host}/agent.json`))
+    const running = Array.from({ length: 20 }, (_, index) => ask(`a${index}.slow.example`))
+    expect(await ask('quick.example')).toMatchObject({ code: 'invalid_client' })
+    answer()
+    const codes = (await Promise.all(running)).map(({ code }) => code)
+    expect(codes.filter((code) => code === 'temporarily_unavailable')).toHaveLength(16)
+    // The places are free again.
+    expect(await ask('a0.slow.example')).toMatchObject({ code: 'invalid_client' })
+  })
+
   it('takes whatever a fetcher throws for a document that was not had', async () => {
     const world = startWorld({
       fetchDocument: async () => {

@@ -1,6 +1,7 @@
 import { PoppyError } from '@poppyseed/protocol'
+import { siteOf } from './site.ts'
 
-/** Bounds how many documents are fetched at one time, in all and from one host: slow hosts must not use up all room. */
+/** Bounds how many documents are fetched at one time, in all and from one site: slow hosts must not use up all room. */
 export interface FetchGate {
   /**
    * Takes a place; the result gives it back.
@@ -10,28 +11,45 @@ export interface FetchGate {
 }
 
 /**
- * Bounds how many fetches run at one time, in all and from one host. Whoever finds it full gets
- * `temporarily_unavailable`.
+ * Bounds how many fetches run at one time, in all, from one host, and from the hosts of one domain together, which get
+ * twice as much. Whoever finds it full gets `temporarily_unavailable`.
  */
 export function createFetchGate(max: number, maxPerHost: number): FetchGate {
-  const perHost = new Map<string, number>()
+  const hosts = createPlaces(maxPerHost)
+  const sites = createPlaces(maxPerHost * 2)
   let total = 0
   return {
     enter(host) {
-      const here = perHost.get(host) ?? 0
-      if (total >= max || here >= maxPerHost) {
-        throw new PoppyError('temporarily_unavailable', {
-          retryAfter: 5,
-          reason: here >= maxPerHost ? 'too many fetches from one host' : 'too many fetches',
-        })
-      }
+      const site = siteOf(host)
+      const full = hosts.isFull(host)
+        ? 'too many fetches from one host'
+        : sites.isFull(site)
+          ? 'too many fetches from one site'
+          : total >= max
+            ? 'too many fetches'
+            : null
+      if (full !== null) throw new PoppyError('temporarily_unavailable', { retryAfter: 5, reason: full })
       total += 1
-      perHost.set(host, here + 1)
+      const leave = [hosts.take(host), sites.take(site)]
       return () => {
         total -= 1
-        const left = (perHost.get(host) ?? 1) - 1
-        if (left === 0) perHost.delete(host)
-        else perHost.set(host, left)
+        for (const one of leave) one()
+      }
+    },
+  }
+}
+
+/** Places by key; a key without any taken is not remembered. */
+function createPlaces(most: number) {
+  const taken = new Map<string, number>()
+  return {
+    isFull: (key: string) => (taken.get(key) ?? 0) >= most,
+    take(key: string): () => void {
+      taken.set(key, (taken.get(key) ?? 0) + 1)
+      return () => {
+        const left = (taken.get(key) ?? 1) - 1
+        if (left === 0) taken.delete(key)
+        else taken.set(key, left)
       }
     },
   }
