@@ -21,7 +21,7 @@ async function sitDown() {
   expect(await startChild('npm', ['run', 'build']).ended).toBe(0)
   const home = join(freshDirectory(), 'home')
   const type = (...args: readonly string[]) =>
-    startChild(process.execPath, ['packages/agent/bin/poppy.js', ...args], { POPPY_HOME: home })
+    startChild(process.execPath, ['packages/agent/bin/poppy.js', ...args], { POPPY_HOME: home }, 'typed')
   const poppy = async (...args: readonly string[]) => {
     const child = type(...args)
     return { code: await child.ended, out: child.output.stdout, err: child.output.stderr }
@@ -73,6 +73,58 @@ describe('what npm start says to type', () => {
     expect((await poppy('status')).out).toContain('Hotel Miramar')
     expect((await poppy('sign-out', origin)).out).toContain('Signed out at Hotel Miramar.')
     expect((await poppy('call', origin, 'my_bookings')).code).toBe(3)
+  })
+
+  it('lets it in with a short code, with a password and a code out of the outbox, and lets its browser join', {
+    timeout,
+  }, async () => {
+    const hotel = await startHotel({ port: 0, directory: freshDirectory(), log: () => {} })
+    onTestFinished(hotel.close)
+    const { origin } = hotel
+    const { type, poppy } = await sitDown()
+    await poppy('init', '--local', await freePort())
+    const maya = { email: 'maya@example.com', password: 'sea-view-42' }
+    const person = createPerson()
+
+    // By a code, that she enters on another device.
+    const waiting = type('sign-in', origin, '--device')
+    await waiting.says('/poppy/device')
+    await waiting.says('Or open this link')
+    const [code = ''] = /\b[B-DF-HJ-NP-TV-XZ]{4}-[B-DF-HJ-NP-TV-XZ]{4}\b/.exec(waiting.output.stdout) ?? []
+    const entering = await person.submit(await person.open(`${origin}/poppy/device`), maya)
+    const request = await person.submit(entering, { user_code: code })
+    await person.submit(request, { scope: ['poppy:read', 'poppy:write'], decision: 'approve' })
+    expect(await waiting.ended).toBe(0)
+    expect(waiting.output.stdout).toContain('Signed in at Hotel Miramar with poppy:read, poppy:write.')
+    const { html } = await person.open(`${origin}/account`)
+    expect(html).toContain('href="/poppy/agents"')
+    expect((await poppy('sign-out', origin)).code).toBe(0)
+
+    // With her password. The code lies in the outbox, beside what it is for.
+    const prompted = type('sign-in', origin, '--mediated')
+    prompted.type(maya.email)
+    prompted.type(maya.password)
+    await prompted.says('A one-time code is on its way: Email to m…@example.com.')
+    const mail = await person.open(`${origin}/outbox`)
+    expect(mail.html).toContain('asks to be let in. It would be able to: see your bookings')
+    prompted.type(/class="code">(\d{6})</.exec(mail.html)?.[1] ?? '')
+    expect(await prompted.ended).toBe(0)
+    expect(prompted.output.stdout).toContain('Signed in at Hotel Miramar with poppy:read, loyalty.')
+    expect(prompted.output.stdout + prompted.output.stderr).not.toContain(maya.password)
+    expect((await poppy('call', origin, 'my_bookings')).code).toBe(0)
+
+    // A browser of its own, which nobody signed in to.
+    const opening = type('open', origin, `${origin}/bookings`)
+    await opening.says('\n\n')
+    const [address = ''] = /http:\/\/127\.0\.0\.1:\S+/.exec(opening.output.stdout) ?? []
+    const itsBrowser = createPerson()
+    const bookings = await itsBrowser.submit(await itsBrowser.open(address), { assertion: [] })
+    expect(bookings).toMatchObject({ url: `${origin}/bookings`, status: 200 })
+    expect(bookings.html).toContain('for <strong>Maya Lindqvist</strong>')
+    expect(bookings.html).toContain('The agent can only look.')
+    expect(await opening.ended).toBe(0)
+    await poppy('sign-out', origin)
+    expect((await itsBrowser.open(`${origin}/bookings`)).html).toContain('The agent is not signed in')
   })
 
   it('says what to do when the hotel is not open', { timeout }, async () => {

@@ -7,6 +7,8 @@ export interface Child {
   readonly output: { readonly stdout: string; readonly stderr: string }
   /** Resolves once stdout has this text; rejects, with all that was written, when the command ends before. */
   readonly says: (text: string) => Promise<void>
+  /** Types a line, where the command has something to read from. */
+  readonly type: (line: string) => void
   /** To every process of the group, as Ctrl+C in a terminal does; or to the command itself and not to what it started. */
   readonly signal: (name: 'SIGINT' | 'SIGTERM', to?: 'group' | 'leader') => void
   /** Resolves when it has ended and its output is complete, with its exit code. */
@@ -15,12 +17,20 @@ export interface Child {
 
 const root = new URL('../..', import.meta.url)
 
-/** Starts `command` in the repository's folder; it is ended with the test. */
-export function startChild(command: string, args: readonly string[], env: Record<string, string> = {}): Child {
+/**
+ * Starts `command` in the repository's folder; it is ended with the test.
+ * @param input whether somebody may type; else there is nobody
+ */
+export function startChild(
+  command: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+  input: 'typed' | 'none' = 'none',
+): Child {
   const child = spawn(command, args, {
     cwd: root,
     env: { ...process.env, NO_COLOR: '1', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [input === 'typed' ? 'pipe' : 'ignore', 'pipe', 'pipe'],
     detached: true,
   })
   const output = { stdout: '', stderr: '' }
@@ -29,8 +39,8 @@ export function startChild(command: string, args: readonly string[], env: Record
     output[stream] += chunk
     for (const listener of listeners) listener()
   }
-  child.stdout.setEncoding('utf8').on('data', take('stdout'))
-  child.stderr.setEncoding('utf8').on('data', take('stderr'))
+  child.stdout?.setEncoding('utf8').on('data', take('stdout'))
+  child.stderr?.setEncoding('utf8').on('data', take('stderr'))
   const ended = new Promise<number | null>((resolve, reject) => {
     child.on('error', reject).on('close', (code) => resolve(code))
   })
@@ -48,6 +58,7 @@ export function startChild(command: string, args: readonly string[], env: Record
     output,
     signal,
     ended,
+    type: (line) => void child.stdin?.write(`${line}\n`),
     says: (text) =>
       new Promise((resolve, reject) => {
         const look = () => {

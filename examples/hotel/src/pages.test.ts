@@ -8,9 +8,12 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { axe, chromiumMissing, openBrowser, screenshot, type TestBrowser } from '../../../test/setup/browser.ts'
 import { openDatabase } from './database.ts'
+import { codeMail } from './mails.ts'
+import { createOutbox } from './outbox.ts'
 import type { ConnectedAgents } from './pages/account.tsx'
 import { createSite } from './site.tsx'
-import type { HotelDatabase } from './sql.ts'
+import { type HotelDatabase, one } from './sql.ts'
+import type { AgentVisit } from './visitor.ts'
 
 const time = Date.parse('2027-03-01T12:00:00Z')
 const directory = mkdtempSync(join(tmpdir(), 'hotel-pages-'))
@@ -18,6 +21,12 @@ let database: HotelDatabase
 let server: ServerType
 let browser: TestBrowser
 let origin: string
+
+/** The smallest screens that the pages are made for. */
+const smallest = { phone: { width: 360, height: 740 }, desktop: { width: 1280, height: 800 } } as const
+const outbox = createOutbox(() => time)
+let agent: AgentVisit | null = null
+let visit: AgentVisit
 
 const connectedAgents: ConnectedAgents = {
   list: async () => [
@@ -38,7 +47,21 @@ beforeAll(async () => {
   if (chromiumMissing) return
   database = openDatabase(directory, time, { N: 2 ** 10, r: 8, p: 1 })
   const secret = new Uint8Array(32).fill(7)
-  const site = createSite({ database, secret, now: () => time, secure: false, connectedAgents })
+  const site = createSite({
+    database,
+    secret,
+    now: () => time,
+    secure: false,
+    connectedAgents,
+    findAgent: async () => agent,
+    outbox,
+    showOutbox: true,
+  })
+  const maya = { id: '1', name: 'Maya Lindqvist', email: 'maya@example.com' }
+  const account = one<{ readonly id: string }>(database, 'select id from guests where email = ?', maya.email)?.id ?? ''
+  visit = { sessionId: 'ses_one', host: 'agent.example', account, scopes: ['poppy:read'] }
+  outbox.send({ to: maya.email, subject: 'MIR-3121 is cancelled', paragraphs: ['A mail without a code.', 'And more.'] })
+  outbox.send(codeMail(maya, '042817', { host: 'agent.example', scopes: ['poppy:read', 'loyalty'] }))
   server = createAdaptorServer({ fetch: site.fetch, overrideGlobalObjects: false })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -66,7 +89,7 @@ describe.skipIf(chromiumMissing)('the pages in a real browser', () => {
   for (const screen of ['phone', 'desktop'] as const) {
     for (const scheme of ['light', 'dark'] as const) {
       it(`can be read and used on a ${screen}, ${scheme}`, async () => {
-        const page = await browser.page({ screen, scheme })
+        const page = await browser.page({ screen, scheme }, { viewport: smallest[screen] })
         const faults: string[] = []
         page.on('pageerror', (error) => faults.push(error.message))
         page.on('console', (message) => {
@@ -91,8 +114,17 @@ describe.skipIf(chromiumMissing)('the pages in a real browser', () => {
         await page.getByLabel('Password').fill('sea-view-42')
         await page.getByRole('button', { name: 'Sign in' }).click()
         expect(page.url()).toBe(`${origin}/bookings`)
-        await page.getByText('Add a note').first().click()
+        await page.getByText('Cancel the booking').first().click()
+        await page.getByText('Add a note').last().click()
         await at('bookings')
+        await page.goto(`${origin}/outbox`)
+        await at('outbox')
+        agent = visit
+        await page.goto(`${origin}/bookings`)
+        await at('agent-looks')
+        await page.goto(`${origin}/account`)
+        await at('agent-refused')
+        agent = null
         await page.goto(`${origin}/account`)
         await at('account')
         await page.getByRole('button', { name: 'Sign out' }).click()

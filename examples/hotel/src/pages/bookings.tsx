@@ -32,7 +32,7 @@ export function BookingsPage({ visit, bookings, now }: BookingsProps) {
             </ul>
             {!may(visit.visitor, 'poppy:write') && (
               <p class="quiet">
-                The agent can only look. It has not been let {inWords(['poppy:write'])} (<code>poppy:write</code>).
+                The agent can only look. To {inWords(['poppy:write'])} it needs <code>poppy:write</code>.
               </p>
             )}
           </>
