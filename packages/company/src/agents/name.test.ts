@@ -32,6 +32,11 @@ describe('the name that an agent gives itself', () => {
     expect(cleanAgentName('𝔸'.repeat(100), host)).toBe(`${'𝔸'.repeat(59)}…`)
   })
 
+  it('is read to its thousandth character: more would be work for whoever shows it, and accents the square of it', () => {
+    expect(cleanAgentName(`A${'\u0300\u0323'.repeat(5000)}B`, host)).toBe('\u1EA0\u0323\u0323')
+    expect(cleanAgentName(`A${'\u200B'.repeat(1000)}B`, host)).toBe('A')
+  })
+
   it('cannot cover the lines around it with accents', () => {
     expect(cleanAgentName(`Z${'\u0335'.repeat(200)}algo`, host)).toBe('Z\u0335\u0335algo')
   })

@@ -1,6 +1,8 @@
 /** 4.5: the name under which a person sees a Personal Agent. The agent wrote it, so it is cleaned and cut. */
 
 const maxLength = 60
+/** How much of a name is looked at: putting a heap of accents in order takes the square of its height. */
+const longestRead = 1000
 
 /**
  * Makes an agent's own name fit to be shown: one line of at most 60 characters, with nothing in it that is invisible or
@@ -10,6 +12,7 @@ const maxLength = 60
  */
 export function cleanAgentName(name: string | undefined, host: string): string {
   const clean = (name ?? '')
+    .slice(0, longestRead)
     .normalize('NFC')
     // Line breaks and tabs part words; all else of this kind is simply not there.
     .replace(/[\s\p{Z}\u0085]+/gu, ' ')
