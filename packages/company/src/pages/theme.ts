@@ -28,9 +28,10 @@ legend{padding:0;font-size:var(--t2);font-weight:600;margin-bottom:var(--s1)}
 .right{display:flex;gap:var(--s3);align-items:flex-start;padding:10px 0;border-top:1px solid var(--line);cursor:pointer}
 legend + .right{border-top:0}
 .right input{appearance:none;flex:none;width:40px;height:24px;margin:0;border-radius:12px;border:1px solid var(--quiet);background:transparent;position:relative;cursor:pointer;transition:background .12s}
-.right input::after{content:"";position:absolute;top:3px;left:3px;width:16px;height:16px;border-radius:50%;background:var(--quiet);transition:transform .12s}
+.right input::after{content:"";position:absolute;top:3px;inset-inline-start:3px;width:16px;height:16px;border-radius:50%;background:var(--quiet);transition:transform .12s}
 .right input:checked{background:var(--accent);border-color:var(--accent)}
 .right input:checked::after{transform:translateX(16px);background:var(--accent-ink)}
+[dir=rtl] .right input:checked::after{transform:translateX(-16px)}
 .right span{padding-top:1px;overflow-wrap:anywhere}
 @media (forced-colors:active){.right input{appearance:auto;width:20px;height:20px}}
 .device{color:var(--quiet);font-size:var(--t2);margin-top:var(--s2)}
@@ -49,13 +50,14 @@ h2{font-size:var(--t3);line-height:1.3;margin:0;font-weight:650;overflow-wrap:an
 .agent li button:hover{color:var(--ink)}
 .agent>form,.all form{display:flex}
 .all{border-top:1px solid var(--line);margin-top:var(--s6);padding-top:var(--s4)}
-.done{border-left:3px solid var(--quiet);padding:var(--s2) var(--s3);margin-top:var(--s4)}
+.done{border-inline-start:3px solid var(--quiet);padding:var(--s2) var(--s3);margin-top:var(--s4)}
 .note{margin-top:var(--s3)}
-.alert{border-left:3px solid var(--accent);padding:var(--s2) var(--s3);margin-top:var(--s4);background:color-mix(in srgb,var(--accent) 8%,transparent)}
+.alert{border-inline-start:3px solid var(--accent);padding:var(--s2) var(--s3);margin-top:var(--s4);background:color-mix(in srgb,var(--accent) 8%,transparent)}
 .actions{display:flex;gap:var(--s3);margin-top:var(--s6)}
 button,.button{flex:1;font:600 var(--t2)/1.2 var(--font);min-height:46px;padding:0 var(--s4);border-radius:10px;border:1px solid color-mix(in srgb,var(--quiet) 75%,transparent);background:transparent;color:var(--ink);cursor:pointer;text-decoration:none;display:inline-flex;align-items:center;justify-content:center}
 button.primary{background:var(--accent);border-color:var(--accent);color:var(--accent-ink)}
 button:hover{border-color:var(--quiet)}
 :focus-visible{outline:3px solid var(--focus);outline-offset:2px}
+@media (max-width:599px) and (max-height:760px){body{padding:var(--s2)}.actions{margin-top:var(--s4)}}
 @media (prefers-reduced-motion:reduce){*{transition:none!important}}
 `
