@@ -149,16 +149,31 @@ describe.skipIf(chromiumMissing)('a browser that the agent controls', () => {
   }, async () => {
     const { session, hosts, asked } = await open()
     const browser = await launch(hosts)
-    for (const screen of ['phone', 'desktop'] as const) {
-      const page = await (await browser.context({ screen })).newPage()
+    for (const [name, look, options] of [
+      ['phone', {}, {}],
+      ['phone-dark', { scheme: 'dark' }, {}],
+      ['small-phone', {}, { viewport: { width: 360, height: 740 } }],
+      ['desktop', { screen: 'desktop' }, {}],
+      ['desktop-dark', { screen: 'desktop', scheme: 'dark' }, {}],
+    ] as const) {
+      const page = await (await browser.context(look, options)).newPage()
       await page.addInitScript("Object.defineProperty(Navigator.prototype, 'webdriver', { get: () => false })")
       const joined = await session.joinBrowser()
       asked.length = 0
+      const refusals: string[] = []
+      page.on('console', (message) => refusals.push(message.text()))
       await page.goto(joined.url)
       expect(await page.getByText('If this is your own browser, close this window.').isVisible()).toBe(true)
       expect(asked).toEqual([])
       expect(await axe(page)).toEqual([])
-      await screenshot(page, `join-browser-${screen}`)
+      await screenshot(page, `join-browser-${name}`)
+      // Nothing to scroll for, and nothing that the policy had to stop.
+      expect(
+        await page.evaluate(
+          '[document.documentElement.scrollHeight - innerHeight, document.documentElement.scrollWidth - innerWidth]',
+        ),
+      ).toEqual([0, 0])
+      expect(refusals.filter((text) => text.includes('Content Security Policy'))).toEqual([])
       await page.getByRole('button', { name: 'Join: this is the agent’s browser' }).click()
       await page.waitForURL('https://miramar.example/')
       expect(await page.locator('#seen').textContent()).toBe('agent signed out')

@@ -1,6 +1,7 @@
 import { AgentError } from './errors.ts'
 import type { Identity } from './identity/identity.ts'
 import { keySetMaxAge } from './identity/key-ring.ts'
+import { escapeHtml, renderPage } from './pages/page.ts'
 import type { SignInResult } from './sessions/sign-in-end.ts'
 
 /** What a Personal Agent serves (4.1): its metadata document, its key set, and the callback of Direct Sign-In (4.5). */
@@ -82,41 +83,7 @@ async function callback(complete: () => Promise<SignInResult>, method: string): 
 
 function page(status: number, title: string, lines: readonly string[]): Response {
   const paragraphs = lines.filter(Boolean).map((line) => `<p>${escapeHtml(line)}</p>`)
-  const html = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(title)}</title>
-<style>
-:root { color-scheme: light dark; font: 100%/1.5 system-ui, sans-serif }
-body { max-width: 32rem; margin: 15vh auto 0; padding: 0 1.5rem }
-h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 .75rem }
-p { margin: 0 0 .5rem; overflow-wrap: anywhere }
-</style>
-</head>
-<body>
-<main>
-<h1>${escapeHtml(title)}</h1>
-${paragraphs.join('\n')}
-</main>
-</body>
-</html>
-`
-  return new Response(html, {
-    status: status,
-    headers: {
-      'content-type': 'text/html; charset=utf-8',
-      'cache-control': 'no-store',
-      // The address holds a code: it goes to nobody.
-      'referrer-policy': 'no-referrer',
-      'content-security-policy':
-        "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
-      'x-content-type-options': 'nosniff',
-    },
-  })
-}
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+  const content = [`<h1>${escapeHtml(title)}</h1>`, ...paragraphs].join('\n')
+  const { html, headers } = renderPage({ title, content, formAction: "'none'" })
+  return new Response(html, { status, headers })
 }

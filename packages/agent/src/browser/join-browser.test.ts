@@ -30,7 +30,13 @@ describe('the page for an agent’s browser', () => {
     expect(await page.opened).toBe(true)
     expect(answer.headers.get('cache-control')).toBe('no-store')
     expect(answer.headers.get('referrer-policy')).toBe('no-referrer')
-    expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'")
+    expect(answer.headers.get('content-security-policy')).toMatch(
+      /^default-src 'none'; style-src 'sha256-[\w+/]{43}='; script-src 'nonce-[\w-]{22}'; frame-ancestors 'none'; base-uri 'none'$/,
+    )
+    expect(answer.headers.get('x-frame-options')).toBe('DENY')
+    expect(html.match(/<script/g)).toHaveLength(1)
+    expect(html).not.toMatch(/ on\w+=| src=| href=/)
+    expect(html).toContain('If this is your own browser, close this window.')
     expect(html).toContain(`<form method="post" action="${endpoint}"`)
     const assertion = assertionIn(html)
     // Once on the page, as the value of a field, and nowhere in an address.
@@ -57,6 +63,23 @@ describe('the page for an agent’s browser', () => {
     const jwt = readJwt(assertion)
     const { iat, exp } = typeof jwt === 'string' ? {} : jwt.payload
     expect([iat, exp]).toEqual([clock.now / 1000, clock.now / 1000 + 60])
+  })
+
+  it('shows a Company’s name as text, whatever it is made of', async () => {
+    const { fake, user, clock } = await startVisit()
+    const name = `<script>alert(1)</script>"><form action=//evil> \u202e${'x'.repeat(440)}`
+    fake.switches.poppy = (document) => ({
+      ...document,
+      organization: { name, domain: 'localhost' },
+      web: { browser_session_endpoint: endpoint },
+    })
+    clock.now += 3600_000
+    const page = await (await user.company(fake.origin)).session().joinBrowser()
+    onTestFinished(page.close)
+    const html = await (await fetch(page.url)).text()
+    expect([html.match(/<script/g)?.length, html.match(/<form/g)?.length]).toEqual([1, 1])
+    expect(html).not.toContain('\u202e')
+    expect(html.length).toBeLessThan(10_000)
   })
 
   it('is given out once, to a browser that navigates to it by its address, and in its time', async () => {

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { base64url } from '@poppyseed/protocol'
+import { escapeHtml, renderPage } from '../pages/page.ts'
 
 /**
  * A page on this machine that is given out once, to whoever knows its address, and is gone after that or after its time.
@@ -84,28 +85,19 @@ function isForThePage({ method, url, headers }: IncomingMessage, path: string, p
 async function give(options: OneShotOptions, response: ServerResponse): Promise<boolean> {
   try {
     const form = await options.form()
-    const nonce = base64url(options.random(16))
-    response.writeHead(200, {
-      ...headers,
-      // No form-action: the browser would hold what the Company redirects to afterwards against it.
-      'content-security-policy': `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; frame-ancestors 'none'; base-uri 'none'`,
-    })
-    response.end(pageOf(options.company, form, nonce))
+    const { html, headers } = pageOf(options.company, form, base64url(options.random(16)))
+    response.writeHead(200, { ...headers, connection: 'close' }).end(html)
     return true
   } catch {
     // The boundary towards the browser: it learns nothing of an error.
-    response.writeHead(500, headers).end('<!doctype html><title>Error</title><p>Your agent could not make this page.')
+    const { html, headers } = renderPage({
+      title: 'This did not work',
+      content: '<h1>This did not work</h1>\n<p>Your agent could not make this page. Nothing was changed.</p>',
+      formAction: "'none'",
+    })
+    response.writeHead(500, { ...headers, connection: 'close' }).end(html)
     return false
   }
-}
-
-const headers = {
-  'content-type': 'text/html; charset=utf-8',
-  'cache-control': 'no-store',
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-  'cross-origin-opener-policy': 'same-origin',
-  connection: 'close',
 }
 
 function nothingHere(response: ServerResponse): void {
@@ -114,39 +106,21 @@ function nothingHere(response: ServerResponse): void {
 
 /**
  * The form sends itself where the browser says that a program drives it. Where it doesn't say so, this may be the User's
- * own, so somebody has to press the button: their browser would go on in the agent's Session (5).
+ * own, so somebody has to press the button: their browser would go on in the agent's Session (5). Closing is what most
+ * who see this should do, so the button is no bright one.
  */
-function pageOf(company: string, { action, assertion }: OneShotForm, nonce: string): string {
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>For your agent’s browser</title>
-<style nonce="${nonce}">
-:root { color-scheme: light dark; font: 100%/1.5 system-ui, sans-serif }
-body { max-width: 34rem; margin: 12vh auto 0; padding: 0 1.5rem }
-h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 .75rem }
-p { margin: 0 0 1rem; overflow-wrap: anywhere }
-button { font: inherit; padding: .5rem 1rem; min-height: 2.75rem }
-</style>
-</head>
-<body>
-<main>
+function pageOf(company: string, { action, assertion }: OneShotForm, nonce: string): ReturnType<typeof renderPage> {
+  return renderPage({
+    title: 'For your agent’s browser',
+    content: `<p class="company">${escapeHtml(company)}</p>
 <h1>For a browser that your agent controls</h1>
-<p>This browser is about to join your agent’s visit at ${escapeHtml(company)}.</p>
-<p><strong>If this is your own browser, close this window.</strong> What you do on the site afterwards would count as done by your agent.</p>
+<p>This browser is about to join your agent’s visit at ${escapeHtml(company)}. This page works once, within half a minute.</p>
+<p class="alert"><strong>If this is your own browser, close this window.</strong> What you do on the site afterwards would count as done by your agent. So far nothing has happened.</p>
 <form method="post" action="${escapeHtml(action)}" autocomplete="off">
 <input type="hidden" name="assertion" value="${escapeHtml(assertion)}">
 <button>Join: this is the agent’s browser</button>
-</form>
-</main>
-<script nonce="${nonce}">if (navigator.webdriver) document.forms[0].submit()</script>
-</body>
-</html>
-`
-}
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+</form>`,
+    script: { text: 'if (navigator.webdriver) document.forms[0].submit()', nonce },
+    // No form-action: the browser would hold what the Company redirects to afterwards against it.
+  })
 }
