@@ -126,6 +126,9 @@ export const signInSwitches: readonly string[] = [
   ...['rotation', 'revocationAudience', 'consent', 'account', 'grantsFewer', 'neverGrants', 'iss', 'state'],
 ]
 
+/** The same of signing in by a device and by credentials. */
+export const waysInSwitches: readonly string[] = ['poll', 'deviceInterval', 'devicePage', 'mediated', 'words']
+
 /** A visit whose faults begin only after the Session was started. */
 export async function started(faults: Faults, route?: RouteName, count = 1000): Promise<HostileVisit> {
   const visit = await visitHostileCompany({}, { fetch: oneConnection() })

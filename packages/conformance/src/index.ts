@@ -25,12 +25,14 @@ export {
 export { type AgentDocument, type HostSwitches, wellBehavedHost } from './agent-host/switches.ts'
 export type { Fetch } from './company/agents.ts'
 export type { RecordedRequest } from './company/exchange.ts'
+export { credentialFields, oneTimeCode } from './company/mediated.ts'
 export {
   createMisbehavingCompany,
   type MisbehavingCompany,
   type MisbehavingCompanyOptions,
 } from './company/misbehaving-company.ts'
 export { type ChallengeForm, type RouteName, type Switches, wellBehaved } from './company/switches.ts'
+export { hostileText } from './company/words.ts'
 export type { Delivery } from './delivery.ts'
 export type { ListenerTls } from './listener.ts'
 export { type AgentRule, agentRules, type Finding } from './rules.ts'

@@ -43,6 +43,15 @@ export const agentRules = [
   '4.5.pkce-agent',
   '4.5.iss-exact-agent',
   '4.5.session-id-agent',
+  // 4.6, 4.7: by a device, and by credentials
+  '4.6.start-agent',
+  '4.6.device-code-private-agent',
+  '4.6.interval-agent',
+  '4.6.slow-down-agent',
+  '4.6.stop-agent',
+  '4.7.every-field-agent',
+  '4.7.only-code-agent',
+  '4.7.credentials-only-there-agent',
   // 4.8, 4.9: Account Tokens
   '4.8.rotation-agent',
   '4.8.invalid-grant-agent',

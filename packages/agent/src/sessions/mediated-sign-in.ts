@@ -6,7 +6,6 @@ import type { FoundCompany } from '../discovery/discover.ts'
 import { AgentError } from '../errors.ts'
 import { readText } from '../net/exchange.ts'
 import { cleanText, withoutSecrets } from '../net/text.ts'
-import { emptySession } from './records.ts'
 import { endOf, type SignInResult, scopesToAsk } from './sign-in-end.ts'
 import type { SessionTokens, TokenSource } from './tokens.ts'
 
@@ -105,7 +104,7 @@ export async function signInMediated(
     // 4.4: the Session has ended, or it is another account's: a new one takes the sign-in, once
     if (turn > 0) throw failed(found, 'The Session could not be signed in')
     wasOther = end === 'account_mismatch'
-    await tokens.records.saveSession(() => emptySession)
+    await tokens.startAnew()
   }
 }
 
@@ -153,6 +152,7 @@ async function withCodes(
   let answer = first
   let expiresAt: number | undefined
   let sentTo = ''
+  const typed = [...secrets]
   for (let codes = 0; ; codes++) {
     if (isOfSession(answer) || answer.status === 'complete') return answer
     if (answer.status === 'expired') throw codeExpired(found)
@@ -165,14 +165,15 @@ async function withCodes(
     const parsed = Date.parse(expires_at ?? '')
     // After a wrong code some repeat nothing but the id.
     if (Number.isFinite(parsed)) expiresAt = parsed
-    if (code?.sent_to !== undefined) sentTo = cleanText(withoutSecrets(code.sent_to, secrets), 200)
+    if (code?.sent_to !== undefined) sentTo = cleanText(withoutSecrets(code.sent_to, typed), 200)
     const entered = await getCode({ sentTo, expiresAt, isRepeated: codes > 0 })
     if (entered === undefined || entered === '') throw failed(found, 'No one-time code was entered')
     if (expiresAt !== undefined && context.now() >= expiresAt) throw codeExpired(found)
     const url = new URL(way.endpoint)
     url.pathname = `${url.pathname.replace(/\/$/, '')}/${sign_in_id}`
     // 4.7: the code alone, never the credentials again
-    answer = await send(way, url.href, { code: entered }, [...secrets, entered])
+    typed.push(entered)
+    answer = await send(way, url.href, { code: entered }, typed)
   }
 }
 

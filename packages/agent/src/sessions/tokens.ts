@@ -87,6 +87,11 @@ export interface SessionTokens {
    * @returns what was granted, or what the Company said instead
    */
   readonly signIn: (source: TokenSource, ask: SignInAttempt) => Promise<SignedIn | { readonly failure: OAuthFailure }>
+  /**
+   * Puts the Session aside and starts a new one, signed out whatever Account Token is held: it takes a sign-in that may be
+   * another account's (4.4).
+   */
+  readonly startAnew: () => Promise<void>
   readonly user: () => Promise<UserAtCompany>
   /** The Session's own tokens, for taking them out of what a Company says. */
   readonly secrets: () => Promise<readonly string[]>
@@ -312,6 +317,10 @@ export function createSessionTokens(
         return { ...end, wasOther }
       }),
     signIn: (source, ask) => alone(() => attempt(source, ask)),
+    startAnew: () =>
+      alone(async () => {
+        await sessionIdOf(await records.saveSession(() => emptySession))
+      }),
   }
 
   /** One attempt to sign in. Called while this place is held alone. */

@@ -1,5 +1,7 @@
 import { offeredScopes } from './authorization.ts'
 import type { Exchange } from './exchange.ts'
+import { credentialFields } from './mediated.ts'
+import { hostileText } from './words.ts'
 
 /** The documents of section 3 and 6, right or wrong as the switches say. */
 
@@ -10,6 +12,8 @@ export interface Places {
   readonly tokenEndpoint: string
   readonly revocationEndpoint: string
   readonly authorizationEndpoint: string
+  readonly deviceEndpoint: string
+  readonly mediatedEndpoint: string
   readonly openapi: string
   readonly mcp: string
 }
@@ -31,6 +35,14 @@ export function poppyJson({ switches }: Exchange, places: Places): Document {
       ...(switches.unknown ? strange.auth : {}),
       issuer: places.origin,
       direct: { scopes: [...offeredScopes] },
+      device: { scopes: [...offeredScopes] },
+      mediated: {
+        endpoint: places.mediatedEndpoint,
+        fields: credentialFields.map((field) =>
+          switches.words === 'escapes' ? { ...field, label: field.label + hostileText } : field,
+        ),
+        scopes: [...offeredScopes],
+      },
       custom_scopes: { addresses: 'Manage saved addresses' },
     },
     apis: [
@@ -59,11 +71,14 @@ export function oauthMetadata({ switches }: Exchange, places: Places): Document 
     token_endpoint: places.tokenEndpoint,
     revocation_endpoint: places.revocationEndpoint,
     authorization_endpoint: places.authorizationEndpoint,
+    device_authorization_endpoint: places.deviceEndpoint,
     poppy_domains: domains[switches.poppyDomains],
     code_challenge_methods_supported: ['S256'],
     token_endpoint_auth_methods_supported: ['private_key_jwt'],
     authorization_response_iss_parameter_supported: true,
-    ...(switches.unknown ? { grant_types_supported: 'all of them', device_authorization_endpoint: 7, x: null } : {}),
+    ...(switches.unknown
+      ? { grant_types_supported: 'all of them', pushed_authorization_request_endpoint: 7, x: null }
+      : {}),
   }
 }
 

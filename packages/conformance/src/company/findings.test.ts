@@ -5,6 +5,7 @@ import { makeKeyPair, randomId } from '../agent-host/keys.ts'
 import type { MadeUpAgent } from '../agent-host/made-up-agent.ts'
 import { createMisbehavingAgentHost } from '../agent-host/misbehaving-agent-host.ts'
 import { type AgentRule, agentRules } from '../rules.ts'
+import { oneTimeCode } from './mediated.ts'
 import { createMisbehavingCompany, type MisbehavingCompany } from './misbehaving-company.ts'
 
 /** A client that breaks one rule after another. Each has to be found, and an honest one has to go free. */
@@ -33,6 +34,8 @@ interface Tokens {
   readonly access_token: string
   readonly refresh_token: string
   readonly session_id: string
+  readonly device_code: string
+  readonly sign_in_id: string
 }
 
 interface Answer {
@@ -46,10 +49,13 @@ let connection = new Agent({ keepAlive: true, maxSockets: 1 })
 
 function send(
   path: string,
-  init: { method?: string; headers?: OutgoingHttpHeaders; body?: URLSearchParams },
+  init: { method?: string; headers?: OutgoingHttpHeaders; body?: URLSearchParams | string },
 ): Promise<Answer> {
   const { method = 'GET', body } = init
-  const headers = { ...(body ? { 'content-type': 'application/x-www-form-urlencoded' } : {}), ...init.headers }
+  const headers = {
+    ...(body === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }),
+    ...init.headers,
+  }
   return new Promise((resolve, reject) => {
     const outgoing = request(company.origin + path, { method, headers, agent: connection }, (answer) => {
       let text = ''
@@ -117,6 +123,38 @@ async function signIn(): Promise<Tokens> {
   const { json } = await start()
   return (await exchange(await authorize(), json.session_id)).json
 }
+
+const device = (bend: Parameters = {}) =>
+  send('/device-authorization', { method: 'POST', body: agent.form(to(), { scope: 'poppy:read', ...bend }) })
+const poll = (device_code: string, session_id: string) =>
+  token({ grant_type: 'urn:ietf:params:oauth:grant-type:device_code', device_code, session_id })
+/** Polls once, and again after so many seconds each; `told`: what each poll is told instead. */
+async function polling(gaps: readonly number[], told: readonly Faults['poll'][] = []): Promise<Answer> {
+  const { session_id } = (await start()).json
+  const { device_code } = (await device()).json
+  const next = (at: number) => {
+    const answer = told[at]
+    if (answer !== undefined) company.next(1, { poll: answer }, 'token')
+    return poll(device_code, session_id)
+  }
+  let last = await next(0)
+  for (const [at, gap] of gaps.entries()) {
+    clock.now += gap * 1000
+    last = await next(at + 1)
+  }
+  return last
+}
+const credentials = { email: 'maya@example.com', password: 'canary-password' }
+const mediate = (access: string, body: object = { scope: 'poppy:read', credentials }, path = '/sign-in') =>
+  send(path, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      authorization: `DPoP ${access}`,
+      dpop: agent.proof({ method: 'POST', url: company.origin + path, token: access }),
+    },
+    body: JSON.stringify(body),
+  })
 
 /** How each rule is broken. */
 const stories: Partial<Record<AgentRule, () => Promise<unknown>>> = {
@@ -218,6 +256,33 @@ const stories: Partial<Record<AgentRule, () => Promise<unknown>>> = {
     await exchange(await authorize(), json.session_id)
   },
   '4.5.session-id-agent': async () => exchange(await authorize(), null),
+  '4.6.start-agent': () => device({ scope: null }),
+  '4.6.device-code-private-agent': async () => {
+    const { json } = await start()
+    const { device_code } = (await device()).json
+    await call(json.access_token, {}, `/api/echo?code=${device_code}`)
+  },
+  '4.6.interval-agent': () => polling([4], ['pending']),
+  '4.6.slow-down-agent': () => polling([5], ['slow_down']),
+  '4.6.stop-agent': async () => {
+    company.switches.consent = 'decline'
+    await polling([5])
+  },
+  '4.7.every-field-agent': async () => {
+    const { json } = await start()
+    await mediate(json.access_token, { scope: 'poppy:read', credentials: { email: 'maya@example.com' } })
+  },
+  '4.7.only-code-agent': async () => {
+    company.switches.mediated = 'code'
+    const { json } = await start()
+    const { sign_in_id } = (await mediate(json.access_token)).json
+    await mediate(json.access_token, { scope: 'poppy:read', credentials, code: oneTimeCode }, `/sign-in/${sign_in_id}`)
+  },
+  '4.7.credentials-only-there-agent': async () => {
+    const { json } = await start()
+    await mediate(json.access_token)
+    await call(json.access_token, { 'x-note': credentials.password })
+  },
   '4.8.rotation-agent': async () => {
     company.switches.rotation = 'grace'
     const { refresh_token } = await signIn()
@@ -287,6 +352,12 @@ describe('a Company that watches', () => {
       null,
     )
     expect(bearer.status).toBe(200)
+    expect((await polling([10, 10], ['slow_down', 'pending'])).status).toBe(200)
+    company.switches.mediated = 'code'
+    const { access_token } = (await start()).json
+    const { sign_in_id } = (await mediate(access_token)).json
+    const end = await mediate(access_token, { code: oneTimeCode }, `/sign-in/${sign_in_id}`)
+    expect([end.status, end.json]).toEqual([200, expect.objectContaining({ status: 'complete', signed_in: true })])
     expect(company.findings).toEqual([])
   })
 

@@ -53,6 +53,28 @@ export interface CodeRecord {
   used: boolean
 }
 
+/** A Device Sign-In (4.6). */
+export interface DeviceRecord {
+  readonly clientId: string
+  readonly granted: readonly string[]
+  readonly account: string
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number
+  /** Seconds between polls, by what was told last. */
+  interval: number
+  readonly polls: Exchange[]
+  /** The newest answer that said slow_down, and the one that said that it is over. */
+  slowedBy: Exchange | null
+  endedBy: Exchange | null
+  used: boolean
+}
+
+/** A Mediated Sign-In that waits for a one-time code (4.7). */
+export interface MediatedRecord {
+  readonly sessionId: string
+  readonly granted: readonly string[]
+}
+
 /** The memory of a Company. */
 export interface Ledger {
   readonly sessions: Map<string, SessionRecord>
@@ -61,6 +83,12 @@ export interface Ledger {
   /** By Session Token. */
   readonly tokens: Map<string, TokenRecord>
   readonly codes: Map<string, CodeRecord>
+  /** By device code. */
+  readonly devices: Map<string, DeviceRecord>
+  /** By sign-in ID. */
+  readonly mediated: Map<string, MediatedRecord>
+  /** Credentials that came to the endpoint for them, and may come nowhere else. */
+  readonly credentials: Set<string>
   /** Ids of assertions and proofs that were accepted, each with its kind and owner. */
   readonly seen: Set<string>
   /** User by DPoP key, and the published keys of agents. */
@@ -82,6 +110,9 @@ export function createLedger(): Ledger {
     grants: new Map(),
     tokens: new Map(),
     codes: new Map(),
+    devices: new Map(),
+    mediated: new Map(),
+    credentials: new Set(),
     seen: new Set(),
     userOfKey: new Map(),
     publishedKeys: new Set(),

@@ -7,9 +7,11 @@ import { createSwitchboard, type Switchboard } from '../switchboard.ts'
 import { createAgents, type Fetch } from './agents.ts'
 import { answerAuthorization } from './authorization.ts'
 import { createConduct, createFindings } from './conduct.ts'
+import { answerDeviceRequest } from './device.ts'
 import { mcpMetadata, oauthMetadata, openapi, type Places, poppyJson } from './documents.ts'
 import { type Exchange, type RecordedRequest, readBody } from './exchange.ts'
 import { createLedger, revoke } from './ledger.ts'
+import { answerMediated } from './mediated.ts'
 import { createProofs } from './proofs.ts'
 import { refusal, remember } from './refusals.ts'
 import { isRedirected, redirect, routeOf } from './routes.ts'
@@ -98,6 +100,8 @@ export async function createMisbehavingCompany(options: MisbehavingCompanyOption
     tokenEndpoint: `${origin}/token`,
     revocationEndpoint: `${origin}/revoke`,
     authorizationEndpoint: `${origin}/authorize`,
+    deviceEndpoint: `${origin}/device-authorization`,
+    mediatedEndpoint: `${origin}/sign-in`,
     openapi: `${origin}/openapi.json`,
     mcp: `${origin}/mcp`,
   }
@@ -118,7 +122,14 @@ export async function createMisbehavingCompany(options: MisbehavingCompanyOption
   async function spring(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await readBody(request)
     const { method = 'GET', url: path = '/', headers } = request
-    const carriedSecrets = headers.authorization !== undefined || headers.dpop !== undefined || /assertion=/.test(body)
+    const carriedSecrets =
+      headers.authorization !== undefined || headers.dpop !== undefined || /assertion=|"credentials"|"code"/.test(body)
+    if (body.includes('"credentials"'))
+      findings.list.push({
+        requirement: '4.7.credentials-only-there-agent',
+        seen: 'a redirect was followed with credentials',
+        at: `${method} ${path}`,
+      })
     trapped.push({ method, path, carriedSecrets })
     if (tls && path.startsWith('/.well-known/'))
       findings.list.push({ requirement: '3.redirect-https', seen: 'a redirect to plain HTTP was followed', at: path })
@@ -175,7 +186,7 @@ export async function createMisbehavingCompany(options: MisbehavingCompanyOption
   async function answerTo(exchange: Exchange): Promise<Reply> {
     const { switches, route } = exchange
     conduct.arrives(exchange)
-    if (['token', 'authorize', 'revoke', 'tool', 'mcp'].includes(route)) trust.used(exchange)
+    if (!documents.has(route)) trust.used(exchange)
     if (switches.gateway === 'html_502')
       return { status: 502, headers: { 'content-type': 'text/html' }, body: '<!doctype html><h1>Bad Gateway</h1>' }
     if (switches.gateway === 'empty_503') return { status: 503, headers: {}, body: '' }
@@ -216,6 +227,10 @@ export async function createMisbehavingCompany(options: MisbehavingCompanyOption
         return answerRevocation(exchange, endpoint)
       case 'authorize':
         return answerAuthorization(exchange, endpoint)
+      case 'device':
+        return answerDeviceRequest(exchange, endpoint)
+      case 'sign-in':
+        return answerMediated(exchange, endpoint, services)
       case 'tool':
         return answerTool(exchange, services)
       case 'mcp':
@@ -266,6 +281,15 @@ export async function createMisbehavingCompany(options: MisbehavingCompanyOption
     },
   }
 }
+
+/** Routes that are read before anything is believed. */
+const documents: ReadonlySet<RouteName> = new Set([
+  'poppy.json',
+  'oauth-metadata',
+  'mcp-metadata',
+  'openapi',
+  'nowhere',
+])
 
 function dateOf({ now, switches }: Exchange): string | null {
   switch (switches.date) {

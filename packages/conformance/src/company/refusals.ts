@@ -3,6 +3,7 @@ import { type Reply, reply } from '../delivery.ts'
 import { writeChallenge } from './challenges.ts'
 import type { Exchange } from './exchange.ts'
 import type { Ledger } from './ledger.ts'
+import { hostileText } from './words.ts'
 
 /** 4.2, 6: errors as the table has them, in the challenge and in the body. */
 export function refusal(
@@ -16,16 +17,18 @@ export function refusal(
       : new PoppyError('server_error', { description: thrown instanceof Error ? thrown.message : 'unknown' })
   const { code } = error
   const row = errorRow(code)
-  const isOAuth = exchange.route === 'token' || exchange.route === 'revoke'
+  const isOAuth = ['token', 'revoke', 'device'].includes(exchange.route)
   const status = (isOAuth ? row.statusAtTokenEndpoint : undefined) ?? row.status
-  if (!row.challenge) return { reply: reply(status, error.body()), code }
+  const body =
+    exchange.switches.words === 'escapes' ? { ...error.body(), error_description: hostileText } : error.body()
+  if (!row.challenge) return { reply: reply(status, body), code }
   const scheme = exchange.route === 'mcp' ? 'Bearer' : 'DPoP'
   const { lines, inBody } = writeChallenge(scheme, { error: code, scope: error.scope }, exchange.switches.challenge)
   const metadata = `, resource_metadata="${origin}/.well-known/oauth-protected-resource/mcp"`
   const last = lines.length - 1
   const written = lines.map((line, at) => (scheme === 'Bearer' && at === last ? line + metadata : line))
   const headers = written.length === 0 ? {} : { 'www-authenticate': written }
-  return { reply: reply(status, inBody ? error.body() : {}, headers), code }
+  return { reply: reply(status, inBody ? body : {}, headers), code }
 }
 
 /** Remembers what a refusal says for good: that a Session is over, or an Account Token. */

@@ -12,6 +12,8 @@ const routes: Readonly<Record<string, RouteName>> = {
   '/token': 'token',
   '/revoke': 'revoke',
   '/authorize': 'authorize',
+  '/device-authorization': 'device',
+  '/sign-in': 'sign-in',
   '/mcp': 'mcp',
 }
 
@@ -21,6 +23,7 @@ const hosted = '/hosted'
 /** What answers at a path. */
 export function routeOf(path: string): RouteName {
   if (path.startsWith('/api/')) return 'tool'
+  if (path.startsWith('/sign-in/')) return 'sign-in'
   const bare = isHosted(path) ? path.slice(hosted.length) : path
   return (Object.hasOwn(routes, bare) ? routes[bare] : undefined) ?? 'nowhere'
 }

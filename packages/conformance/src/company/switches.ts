@@ -12,6 +12,8 @@ export type RouteName =
   | 'token'
   | 'revoke'
   | 'authorize'
+  | 'device'
+  | 'sign-in'
   | 'tool'
   | 'mcp'
   | 'nowhere'
@@ -77,6 +79,26 @@ export interface Switches {
   iss: 'right' | 'missing' | 'other' | 'slash' | 'upper_case' | 'doubled'
   /** `state` of a callback (4.5.state-agent). */
   state: 'right' | 'missing' | 'other'
+  /**
+   * What polls are told (4.6): what the person decided, as `consent` says; that they haven't; to slow down, for ever; that it
+   * is too late.
+   */
+  poll: 'answers' | 'pending' | 'slow_down' | 'expired'
+  /** `interval` of a device request, in seconds; null leaves it out (RFC 8628, 3.2: then it is 5). */
+  deviceInterval: number | null
+  /**
+   * Which page the person is sent to (4.6): its own; another host's, as in a code that was got there to be handed on; only
+   * the link with the code in it elsewhere; plain HTTP; a script; control characters in the link; 40 KB of it; one with the
+   * device code in it.
+   */
+  devicePage: 'own' | 'other_host' | 'link_elsewhere' | 'plain_http' | 'script' | 'escapes' | 'huge' | 'device_code'
+  /**
+   * What credentials get (4.7): tokens; a demand for a one-time code, which is then right; for one code after another, for
+   * ever; the same with all that was sent repeated in it; with an ID that leads elsewhere; failed; expired; nobody knows what.
+   */
+  mediated: 'complete' | 'code' | 'codes_forever' | 'echo' | 'odd_id' | 'failed' | 'expired' | 'unknown'
+  /** Whether its words hold what a terminal would act on: labels, user codes, descriptions of errors. */
+  words: 'plain' | 'escapes'
   /** Which `aud` the revocation endpoint takes of a client assertion. */
   revocationAudience: 'any' | 'token_endpoint' | 'revocation_endpoint'
 
@@ -142,6 +164,11 @@ export const wellBehaved: Readonly<Switches> = {
   neverGrants: [],
   iss: 'right',
   state: 'right',
+  poll: 'answers',
+  deviceInterval: 5,
+  devicePage: 'own',
+  mediated: 'complete',
+  words: 'plain',
   revocationAudience: 'any',
   issuer: 'right',
   poppyDomains: 'right',

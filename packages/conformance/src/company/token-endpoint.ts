@@ -2,11 +2,12 @@ import { grantTypes, PoppyError } from '@poppyseed/protocol'
 import { type Reply, reply } from '../delivery.ts'
 import { type AssertionParts, authenticateClient, type Client, checkUser } from './assertions.ts'
 import { hadHeard } from './conduct.ts'
+import { pollDevice } from './device.ts'
 import type { Exchange } from './exchange.ts'
-import { type GrantRecord, random, revoke, type SessionRecord, sha256 } from './ledger.ts'
+import { type GrantRecord, type Ledger, random, revoke, type SessionRecord, sha256 } from './ledger.ts'
 import type { Proofs } from './proofs.ts'
 
-/** The token endpoint with its three grants (4.2, 4.5, 4.8), and the revocation endpoint (4.9). */
+/** The token endpoint with its four grants (4.2, 4.5, 4.6, 4.8), and the revocation endpoint (4.9). */
 
 /** What both endpoints work with. */
 export interface TokenParts extends AssertionParts {
@@ -18,7 +19,7 @@ export interface TokenParts extends AssertionParts {
 }
 
 /** What a grant gives before a token is made of it. */
-interface Given {
+export interface Given {
   readonly userId: string
   readonly grant: { readonly token: string; readonly record: GrantRecord } | null
   /** The Account Token to tell, where there is a new one. */
@@ -41,14 +42,20 @@ export async function answerTokenRequest(exchange: Exchange, parts: TokenParts):
         ? useAccountToken(exchange, client, session, parts)
         : grantType === grantTypes.authorizationCode
           ? exchangeCode(exchange, client, session, thumbprint, parts)
-          : null
+          : grantType === grantTypes.deviceCode
+            ? useDeviceCode(exchange, client, session, parts)
+            : null
   if (given === null) throw new PoppyError('unsupported_grant_type')
   refuseAsTold(exchange)
   if (session && session.userId !== given.userId) throw new PoppyError('invalid_session')
   if (session?.account != null && given.grant && session.account !== given.grant.record.account)
     throw new PoppyError('account_mismatch')
   keepKey(exchange, thumbprint, client.clientId, given.userId, parts)
-  return issue(exchange, client, given, session, { thumbprint, resource }, parts)
+  const sessionId = form.get('session_id') ?? random('ses_')
+  const found = session ?? { clientId: client.clientId, userId: given.userId, account: null, grant: null, ended: false }
+  return reply(200, issueTokens(exchange, found, given, sessionId, { thumbprint, resource }, parts), {
+    'cache-control': 'no-store',
+  })
 }
 
 /** 4.3: what the token will be bound to. Null for Bearer. */
@@ -144,20 +151,40 @@ function exchangeCode(
   const before = session.grant === null ? undefined : ledger.grants.get(session.grant)
   if (before && !before.scopes.every((scope) => code.asked.includes(scope)))
     report('4.4.all-scopes-agent', 'the sign-in asked for less than the Session had', exchange)
+  const given = newGrant(ledger, session, { account: code.account, scopes: code.granted })
+  code.usedBy = given.newAccountToken ?? null
+  return given
+}
+
+/** 4.6. */
+function useDeviceCode(exchange: Exchange, client: Client, session: SessionRecord | null, parts: TokenParts): Given {
+  const device = pollDevice(exchange, client.clientId, parts)
+  if (session === null) throw new PoppyError('invalid_request')
+  if (session.account !== null && session.account !== device.account) throw new PoppyError('account_mismatch')
+  refuseAsTold(exchange)
+  device.used = true
+  return newGrant(parts.ledger, session, { account: device.account, scopes: device.granted })
+}
+
+/** A new Account Token for a Session's User (4.4). */
+export function newGrant(
+  ledger: Ledger,
+  { clientId, userId }: SessionRecord,
+  { account, scopes }: Pick<GrantRecord, 'account' | 'scopes'>,
+): Given {
   const token = random('pat_')
   const record: GrantRecord = {
-    clientId: client.clientId,
-    userId: session.userId,
-    account: code.account,
-    scopes: code.granted,
+    clientId,
+    userId,
+    account,
+    scopes,
     state: 'live',
     successor: null,
     refused: null,
     running: 0,
   }
   ledger.grants.set(token, record)
-  code.usedBy = token
-  return { userId: session.userId, grant: { token, record }, newAccountToken: token }
+  return { userId, grant: { token, record }, newAccountToken: token }
 }
 
 /** 4.3: one key pair for one User. */
@@ -176,31 +203,31 @@ function keepKey(
   ledger.userOfKey.set(thumbprint, user)
 }
 
-function issue(
+/** 4.2: makes a Session Token and tells it, right or bent. */
+export function issueTokens(
   exchange: Exchange,
-  client: Client,
-  { userId, grant, newAccountToken }: Given,
-  found: SessionRecord | null,
-  bound: { readonly thumbprint: string | null; readonly resource: string | null },
-  { ledger }: TokenParts,
-): Reply {
+  session: SessionRecord,
+  { grant, newAccountToken }: Given,
+  sessionId: string,
+  { thumbprint, resource }: { readonly thumbprint: string | null; readonly resource: string | null },
+  { ledger }: Pick<TokenParts, 'ledger'>,
+): object {
   const { switches, now } = exchange
-  const sessionId = exchange.form.get('session_id') ?? random('ses_')
-  const session = found ?? { clientId: client.clientId, userId, account: null, grant: null, ended: false }
   ledger.sessions.set(sessionId, session)
   if (grant) Object.assign(session, { account: grant.record.account, grant: grant.token })
   const access = tokenOf(switches.tokenText)
   const scopes = grant?.record.scopes ?? []
-  const type = bound.thumbprint === null ? 'Bearer' : switches.tokenType
+  const type = thumbprint === null ? 'Bearer' : switches.tokenType
   ledger.tokens.set(access, {
     sessionId,
-    ...bound,
+    thumbprint,
+    resource,
     scopes,
     signedIn: grant !== null,
     grant: grant?.token ?? null,
     expiresAt: now + (switches.expiresIn ?? 3600) * 1000,
     issuedBy: exchange,
-    usable: type?.toLowerCase() === (bound.thumbprint === null ? 'bearer' : 'dpop'),
+    usable: type?.toLowerCase() === (thumbprint === null ? 'bearer' : 'dpop'),
   })
   const whole: Record<string, unknown> = {
     access_token: access,
@@ -211,10 +238,10 @@ function issue(
     signed_in: grant !== null,
     ...(newAccountToken === undefined ? {} : { refresh_token: newAccountToken, refresh_token_expires_in: 86_400 }),
   }
-  return reply(200, bent(whole, switches.tokenAnswer), { 'cache-control': 'no-store' })
+  return bent(whole, switches.tokenAnswer)
 }
 
-function bent(answer: Record<string, unknown>, how: Exchange['switches']['tokenAnswer']): unknown {
+function bent(answer: Record<string, unknown>, how: Exchange['switches']['tokenAnswer']): object {
   const { session_id: _, ...noSession } = answer
   const { scope: __, ...noScope } = answer
   switch (how) {

@@ -33,13 +33,22 @@ export function createTrust({ report }: Findings, ledger: Ledger): Trust {
       }
     },
     used(exchange) {
+      // 4.7: they are for one endpoint, and what comes below it has the code alone
+      if (exchange.path !== '/sign-in' && [...ledger.credentials].some((secret) => allOf(exchange).includes(secret)))
+        report('4.7.credentials-only-there-agent', 'credentials came to another place', exchange)
       for (const [rule, seen] of wrong) if (!right.has(rule)) report(rule, `it went on although ${seen}`, exchange)
       for (const part of [...exchange.query.values(), ...exchange.path.split('/').map(decode)]) {
         if (ledger.tokens.has(part)) report('4.3.no-token-in-url-agent', 'a Session Token in the URL', exchange)
+        if (ledger.devices.has(part)) report('4.6.device-code-private-agent', 'a device code in the URL', exchange)
         if (ledger.grants.has(part)) report('4.8.never-shown-agent', 'an Account Token in the URL', exchange)
       }
     },
   }
+}
+
+/** All that a client wrote. */
+function allOf({ path, query, headers, form, body }: Exchange): string {
+  return [decode(path), ...query.values(), ...Object.values(headers).flat(), ...form.values(), body].join('\n')
 }
 
 function decode(text: string): string {
