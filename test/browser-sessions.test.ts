@@ -205,7 +205,7 @@ describe('a browser assertion', () => {
 })
 
 describe('the website', () => {
-  it('takes a stranger’s, a doubled or a broken cookie for nobody’s, and another Company’s too', async () => {
+  it('takes a stranger’s or a broken cookie for nobody’s, and another Company’s too', async () => {
     const world = await makeWorld({ browser: true })
     const { cookie } = await join(world, await world.start())
     for (const other of [
@@ -213,7 +213,7 @@ describe('the website', () => {
       'site=1',
       '__Host-poppy=',
       `__Host-poppy=${'a'.repeat(43)}`,
-      `${cookie}; ${cookie}`,
+      '__Host-poppy=; __Host-poppy=x',
       cookie.slice(0, -1),
     ])
       expect(await visit(world, other)).toBeNull()

@@ -5,6 +5,7 @@ import type { Admission } from './agents/admission.ts'
 import type { AgentDirectory } from './agents/directory.ts'
 import type { Logos } from './agents/logo.ts'
 import { logoRoute } from './agents/routes.ts'
+import { forPeople } from './browser/people-only.ts'
 import { type BrowserEndpoint, browserRoute } from './browser/routes.ts'
 import type { KeyedHash } from './crypto/keyed-hash.ts'
 import type { Nonces } from './crypto/nonce.ts'
@@ -297,10 +298,12 @@ function signInRoutes(parts: HandlerParts, failed: Route['fail']): Record<string
       ? {}
       : {
           [addresses.routeOf(addresses.deviceAuthorization)]: byDevice.authorization,
-          [addresses.routeOf(addresses.device)]: byDevice.page,
+          [addresses.routeOf(addresses.device)]: forPeople(byDevice.page, parts),
         }),
-    ...(direct === undefined ? {} : { [addresses.routeOf(addresses.authorize)]: authorizeRoute(settings, parts) }),
-    [addresses.routeOf(addresses.agents)]: agentsRoute(settings, parts),
+    ...(direct === undefined
+      ? {}
+      : { [addresses.routeOf(addresses.authorize)]: forPeople(authorizeRoute(settings, parts), parts) }),
+    [addresses.routeOf(addresses.agents)]: forPeople(agentsRoute(settings, parts), parts),
   }
 }
 

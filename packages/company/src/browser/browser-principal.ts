@@ -4,7 +4,7 @@ import type { Principal } from '../sessions/principal.ts'
 import { isActive, principalNow, type SessionLimits } from '../sessions/rights.ts'
 import { readSession } from '../sessions/store.ts'
 import type { Scope } from '../store/database.ts'
-import { type CookieSettings, readCookie } from './cookie.ts'
+import { type CookieSettings, readCookies } from './cookie.ts'
 import { findBrowser } from './store.ts'
 
 /** Section 5: whose browser a request of the website comes from. */
@@ -21,11 +21,20 @@ export interface BrowserReader {
 
 /**
  * The Principal of a Personal Agent's browser, as its Session stands at this moment, or null for everybody else (5).
- * A cookie that is there and good for nothing any more is nobody's: the visitor is signed out.
+ * A cookie that is there and good for nothing any more is nobody's: the visitor is signed out. One that opens nothing takes
+ * nothing from the one beside it; with two that open different Sessions nobody can say whose request it is.
  */
 export async function readBrowserPrincipal(request: Request, reader: BrowserReader): Promise<Principal | null> {
-  const value = readCookie(request, reader.cookie.name)
-  if (value === null || value === 'unclear') return null
+  const found = new Map<string, Principal>()
+  for (const value of readCookies(request, reader.cookie.name)) {
+    const principal = await principalBy(value, reader)
+    if (principal !== null) found.set(principal.sessionId, principal)
+  }
+  const [only = null] = found.values()
+  return found.size === 1 ? only : null
+}
+
+async function principalBy(value: string, reader: BrowserReader): Promise<Principal | null> {
   const scope = await reader.scope()
   const now = reader.now()
   const sessionId = await findBrowser(scope, { cookieHash: sha256(value), now })
@@ -33,7 +42,6 @@ export async function readBrowserPrincipal(request: Request, reader: BrowserRead
   const session = await readSession(scope, { sessionId, now, idle: reader.limits.idle })
   // 5: never longer than its Session
   if (session === null || !isActive(session, reader.limits, now)) return null
-  if (session.blockedAt !== null) return null
   if (!(await reader.admission.admits(session.clientId))) return null
   return principalNow(scope.company, session, now)
 }

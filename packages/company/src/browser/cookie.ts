@@ -21,19 +21,23 @@ export function writeCookie(settings: CookieSettings, value: string, seconds: nu
   return [...parts, 'Secure', 'HttpOnly', `SameSite=${settings.sameSite}`].join('; ')
 }
 
+/** Cookies of our name that are looked at in one request. A browser has one, or two where the company changed its domain. */
+const mostCookies = 4
+
 /**
- * The cookie's value in a request, null when it isn't there, and `'unclear'` when it is there twice or isn't one of ours:
- * then nobody can say whose request it is.
+ * The cookie's values in a request, each once: those that can be ours. A subdomain may set others of the same name for the
+ * whole domain, so there may be several, and which of them opens something is for the store to say. Where there are more
+ * than any browser of ours has, none counts.
  */
-export function readCookie(request: Request, name: string): string | null | 'unclear' {
+export function readCookies(request: Request, name: string): readonly string[] {
   const header = request.headers.get('cookie')
-  if (header === null) return null
-  const found: string[] = []
+  if (header === null) return []
+  const found = new Set<string>()
   for (const pair of header.split(';')) {
     const equals = pair.indexOf('=')
-    if (equals > 0 && pair.slice(0, equals).trim() === name) found.push(pair.slice(equals + 1).trim())
+    if (equals <= 0 || pair.slice(0, equals).trim() !== name) continue
+    const value = pair.slice(equals + 1).trim()
+    if (/^[A-Za-z0-9_-]{43}$/.test(value)) found.add(value)
   }
-  const [value] = found
-  if (value === undefined) return null
-  return found.length === 1 && /^[A-Za-z0-9_-]{43}$/.test(value) ? value : 'unclear'
+  return found.size <= mostCookies ? [...found] : []
 }

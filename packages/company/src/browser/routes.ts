@@ -12,7 +12,7 @@ import { claimIds, peekSession } from '../sessions/store.ts'
 import type { Logger, Scope } from '../store/database.ts'
 import { noteCaller } from '../telemetry/caller.ts'
 import type { Wordings } from '../words/wording.ts'
-import { type CookieSettings, readCookie, writeCookie } from './cookie.ts'
+import { type CookieSettings, readCookies, writeCookie } from './cookie.ts'
 import { type OwnPages, readReturnTo } from './return-to.ts'
 import { deleteBrowser, insertBrowser } from './store.ts'
 
@@ -62,7 +62,7 @@ export async function joinBrowser(request: Request, endpoint: BrowserEndpoint): 
   if (location === null) throw refuse('return_to is not an address of the Company')
   const scope = await endpoint.scope()
   const value = base64urlOf(endpoint.random(32))
-  const earlier = readCookie(request, endpoint.cookie.name)
+  const earlier = readCookies(request, endpoint.cookie.name)
   const expiresAt = await scope.db.transaction(async () => {
     const session = await peekSession(scope, checked.sessionId)
     if (!session || session.clientId !== checked.clientId || session.userId !== checked.userId)
@@ -84,7 +84,7 @@ export async function joinBrowser(request: Request, endpoint: BrowserEndpoint): 
       requestLimits.countFailure(request)
       throw refuse('used before')
     }
-    if (earlier !== null && earlier !== 'unclear') await deleteBrowser(scope, sha256(earlier))
+    for (const cookie of earlier) await deleteBrowser(scope, sha256(cookie))
     const ends = Math.min(now + endpoint.cookie.lifetime, session.expiresAt)
     await insertBrowser(scope, { cookieHash: sha256(value), sessionId: checked.sessionId, now, expiresAt: ends })
     return ends

@@ -81,6 +81,9 @@ export const de: Words = {
   'browserRefused.title': 'Dieser Browser wurde nicht angenommen',
   'browserRefused.why':
     'Was Ihr Agent geschickt hat, war unvollständig, zu alt, schon einmal verwendet oder nicht sein eigenes.',
+  'agentsBrowser.title': 'Diese Seite ist für einen Menschen',
+  'agentsBrowser.why':
+    'Diesen Browser benutzt ein persönlicher Agent, und was Sie hier entscheiden, kann er nicht für Sie entscheiden.',
   'unread.title': 'Diese Anfrage war nicht zu lesen',
   'unread.why': 'Etwas darin fehlt, ist zu lang oder gehört nicht hierher.',
   'ours.title': 'Bei uns ist etwas schiefgegangen',
@@ -98,6 +101,8 @@ export const de: Words = {
     'Es wurde nichts geändert, und der Agent hat keinen Zugriff erhalten. Lassen Sie sich von Ihrem Agenten einen neuen Code geben.',
   'outcome.startAgain': 'Um sie zu ändern, beginnen Sie bei Ihrem Agenten noch einmal.',
   'outcome.unchanged': 'Es wurde nichts geändert. Versuchen Sie es von Ihrem Agenten aus noch einmal.',
+  'outcome.ownBrowser':
+    'Es wurde nichts geändert. Öffnen Sie die Seite in Ihrem eigenen Browser. Ist dies Ihr eigener, dann löschen Sie die Cookies dieser Website und kommen Sie wieder.',
   'outcome.goBack': 'Es wurde nichts geändert. Gehen Sie zurück zu {path} und versuchen Sie es noch einmal.',
   'outcome.wait':
     'Es wurde nichts geändert. Warten Sie {time}, gehen Sie dann zurück und versuchen Sie es noch einmal.',

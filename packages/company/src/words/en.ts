@@ -85,6 +85,8 @@ export const en = {
   'agentBlocked.why': 'It may not come here any more.',
   'browserRefused.title': 'This browser could not be let in',
   'browserRefused.why': 'What your agent sent was not complete, too old, used before, or not its own.',
+  'agentsBrowser.title': 'This page is for a person',
+  'agentsBrowser.why': 'A personal agent uses this browser, and what you decide here it can’t decide for you.',
   'unread.title': 'This request could not be read',
   'unread.why': 'Something of it is missing, too long, or not what belongs here.',
   'ours.title': 'Something went wrong on our side',
@@ -100,6 +102,8 @@ export const en = {
   'outcome.noAccessNewCode': 'Nothing was changed, and the agent got no access. Ask your agent for a new one.',
   'outcome.startAgain': 'To change it, start again from your agent.',
   'outcome.unchanged': 'Nothing was changed. Try again from your agent.',
+  'outcome.ownBrowser':
+    'Nothing was changed. Open the page in your own browser. If this is your own, delete the cookies of this site and come back.',
   'outcome.goBack': 'Nothing was changed. Go back to {path} and try again.',
   'outcome.wait': 'Nothing was changed. Wait {time}, then go back and try again.',
 } as const
