@@ -73,6 +73,13 @@ describe('what is known before a Company is loaded', () => {
     await Promise.all([company.close(), whole.close()])
   })
 
+  it('is that an address which no URL can have is none of its paths', async () => {
+    const company = createCompany(least)
+    // As a listener hands it on that joins whatever stood in Host.
+    const request = Object.create(Request.prototype, { url: { value: 'http://1.2.3.4.5/poppy/token' } }) as Request
+    expect(company.owns(request)).toBe(false)
+  })
+
   it('is each mistake in the configuration, and in tools', () => {
     expect(() => createCompany({ ...least, origin: 'http://miramar.example' })).toThrow(
       '`origin` must begin with https:',

@@ -41,7 +41,8 @@ export function createOwns(config: CompanyConfig, checked: CheckedConfig): (requ
   if (checked.browser !== null) add(addresses.browserSession)
 
   return (request) => {
-    const { pathname } = new URL(request.url)
+    // A listener may hand on a Host that no URL can have: that is no path of ours, and no error of the site's.
+    const pathname = URL.parse(request.url)?.pathname ?? ''
     if (exact.has(pathname)) return true
     const slash = pathname.lastIndexOf('/')
     return slash < pathname.length - 1 && below.has(pathname.slice(0, slash))

@@ -92,7 +92,7 @@ export function createRequestHandler(parts: HandlerParts): RequestHandler {
       ? {}
       : { [parts.published.addresses.routeOf(parts.browser.endpoint)]: browserRoute(parts.browser, parts) }),
   })
-  const pathOf = (request: Request) => new URL(request.url).pathname
+  const pathOf = (request: Request) => URL.parse(request.url)?.pathname ?? ''
 
   return {
     failed,

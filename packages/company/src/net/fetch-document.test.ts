@@ -143,6 +143,19 @@ describe('fetching a document of a stranger', () => {
     expect((await fetchDocument(`https://agent.example:${port}/`)).document).toEqual({})
   })
 
+  it('tries few of many addresses: whoever answers for a name could have us knock at thousands of doors', async () => {
+    const { port } = await startHost((_request, response) => json(response), { address: '127.0.0.4' })
+    const { seen } = await startHost((_request, response) => json(response), { address: '127.0.0.5', port })
+    const many = Array.from({ length: 20 }, (_, index) => `127.0.0.${index + 1}`)
+    const find = (addresses: readonly string[]) =>
+      fetcher({ isAllowedAddress: () => true, lookup: async () => addresses })(
+        `https://agent.example:${port}/agent.json`,
+      )
+    expect((await find(many)).document).toEqual({})
+    expect(await refusalOf(find([...many.slice(9), '127.0.0.5']))).toBe('unreachable')
+    expect(seen.connections).toBe(0)
+  })
+
   it('checks the address of the socket too, whatever the resolver said [K16]', async () => {
     const { port, seen } = await startHost((_request, response) => json(response))
     let asked = 0
