@@ -144,6 +144,11 @@ describe('npm start', () => {
       'sea-view-42',
       'npx poppy init --local',
       `npx poppy sign-in ${origin}`,
+      `npx poppy sign-in ${origin} --device`,
+      `npx poppy sign-in ${origin} --mediated`,
+      `npx poppy open ${origin} ${origin}/bookings`,
+      `${origin}/outbox`,
+      `${origin}/poppy/agents`,
       `npm run visit -- ${origin}`,
     ])
       expect(stdout).toContain(line)

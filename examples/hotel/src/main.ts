@@ -52,10 +52,14 @@ try {
   console.log(`Hotel Miramar is open at ${hotel.origin}\n`)
   await visit(hotel.origin)
   if (!isClosing) {
+    const withPassword =
+      hotel.outboxPage === null
+        ? ''
+        : `  npx poppy sign-in ${hotel.origin} --mediated  # or with a password; the code is in the outbox\n`
     console.log(`
 Look around
   Rooms and the site      ${hotel.origin}/
-  The mails it would send ${hotel.origin}/outbox
+  The mails it would send ${hotel.outboxPage ?? 'not shown here: only at http://localhost'}
   Who acts for you        ${hotel.origin}/poppy/agents
   What agents read        ${hotel.origin}/.well-known/poppy.json
   The tools, for MCP      ${hotel.origin}/poppy/mcp
@@ -68,12 +72,12 @@ Guests of this example
 Let an agent of your own in, from another terminal
   npx poppy init --local
   npx poppy tools ${hotel.origin}
-  npx poppy sign-in ${hotel.origin}                     in your browser, or:
-  npx poppy sign-in ${hotel.origin} --again --device    with a short code, on any device
-  npx poppy sign-in ${hotel.origin} --again --mediated  with a password; the code lies in the outbox
-  npx poppy call ${hotel.origin} my_bookings
+  npx poppy sign-in ${hotel.origin}             # in your browser
+  npx poppy sign-in ${hotel.origin} --device    # or with a short code, on any device
+${withPassword}  npx poppy call ${hotel.origin} my_bookings
   npx poppy open ${hotel.origin} ${hotel.origin}/bookings
-      joins the agent’s own browser: open what it prints in a private window, never in your usual one
+      # its own browser: open what this prints in a private window, never in the one you use
+  npx poppy sign-out ${hotel.origin}            # before you try another way in
 
 Play the visit again with: npm run visit -- ${hotel.origin}
 What guests do is kept in ${directory}

@@ -29,6 +29,8 @@ export type HotelOptions = {
 /** The hotel while it runs. */
 export type Hotel = {
   readonly origin: string
+  /** Where its mails can be looked at, or null where nobody may: anywhere but on this machine. */
+  readonly outboxPage: string | null
   /** Where it listens on the loopback address: what a proxy before it passes requests on to. */
   readonly port: number
   /** Takes no more requests, finishes those that run, and closes the database. */
@@ -100,6 +102,7 @@ export async function startHotel(options: HotelOptions): Promise<Hotel> {
     answer = (request) => (company.owns(request) ? company.fetch(request) : site.fetch(request))
     return {
       origin,
+      outboxPage: secure ? null : `${origin}/outbox`,
       port: portOf(server),
       close: async () => {
         await stopServer(server, company, { deadline: GRACE })
