@@ -65,6 +65,10 @@ describe('over HTTP, a caller that goes away', () => {
     await expect(waiting).rejects.toThrow()
     expect(await aborted).toMatchObject(goneAway)
     expect(await (await call('quick')).json()).toEqual({ aborted: false })
+    const lines = () => site.log.filter((line) => line.includes(' request {') && line.includes('"status":503'))
+    while (lines().length === 0) await new Promise((resolve) => setImmediate(resolve))
+    // It is told, and wakes nobody.
+    expect(lines()).toEqual([expect.stringMatching(/^info .*"reason":"caller went away"/)])
     expect(site.log.filter((line) => line.startsWith('error'))).toEqual([])
   })
 

@@ -14,6 +14,8 @@ export interface RequestEnd {
   /** The host of a client that was authenticated. */
   readonly client: string | undefined
   readonly session: string | undefined
+  /** Whether it failed on our side. */
+  readonly isFailure: boolean
 }
 
 /** A request that is watched. */
@@ -107,7 +109,7 @@ export async function createOpenTelemetry(origin: string): Promise<OpenTelemetry
       })
       return {
         within: (run) => within(span, run),
-        end({ status, outcome, seconds, client, session }) {
+        end({ status, outcome, seconds, client, session, isFailure }) {
           const told = { ...about, 'http.response.status_code': status, 'poppy.outcome': outcome }
           active.add(-1, about)
           count.add(1, told)
@@ -116,7 +118,7 @@ export async function createOpenTelemetry(origin: string): Promise<OpenTelemetry
             span.setAttributes(told)
             if (client !== undefined) span.setAttribute('poppy.client.host', client)
             if (session !== undefined) span.setAttribute('poppy.session.id', session)
-            if (status >= 500) fail(api, span, outcome)
+            if (isFailure) fail(api, span, outcome)
           }
           span.end()
         },

@@ -74,7 +74,9 @@ export function createTelemetry({ log, origin }: { readonly log: Logger; readonl
         const caller = callerOf(request)
         const client = caller && hostOf(caller.clientId)
         const session = caller?.sessionId
-        watched?.end({ status, outcome, seconds, client, session })
+        // Nobody is there any more to get that answer: leaving is the caller's own doing, and no failure of ours.
+        const isFailure = status >= 500 && !request.signal.aborted
+        watched?.end({ status, outcome, seconds, client, session, isFailure })
         const line: RequestLine = {
           method,
           route: route ?? 'none',
@@ -85,7 +87,7 @@ export function createTelemetry({ log, origin }: { readonly log: Logger; readonl
         if (error instanceof PoppyError && error.reason !== undefined) line.reason = error.reason
         if (client !== undefined) line.client = client
         if (session !== undefined) line.session = session
-        logRequest(log, line)
+        logRequest(log, line, isFailure)
       }
       try {
         const { response, sent } = await (watched ? watched.within(() => answer(observed)) : answer(observed))
@@ -128,8 +130,8 @@ interface RequestLine {
  * whoever asks why an agent can't get in; what failed on our side is a warning. A client that has to learn the nonce is
  * refused once in every normal visit.
  */
-function logRequest(log: Logger, line: RequestLine): void {
-  if (line.status >= 500) log.warn(line, 'request')
+function logRequest(log: Logger, line: RequestLine, isFailure: boolean): void {
+  if (isFailure) log.warn(line, 'request')
   else if (line.status >= 400 && line.outcome !== 'use_dpop_nonce') log.info(line, 'request')
   else log.debug(line, 'request')
 }
