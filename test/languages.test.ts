@@ -196,7 +196,7 @@ describe('a person whose browser asks for something else', () => {
     const dutch = Object.fromEntries(Object.entries(en).map(([word, text]) => [word, `NL ${text}`]))
     const world = await makeWorld({
       ...whole,
-      words: { nl: dutch, en: { 'consent.approve': 'Allow' } },
+      words: { nl: dutch, he: dutch, en: { 'consent.approve': 'Allow' } },
     })
     const open = async (header: string) =>
       (await openPage(world, authorizationQuery(world.agent), { 'accept-language': header })).text()
@@ -204,6 +204,7 @@ describe('a person whose browser asks for something else', () => {
     const page = await open('nl-BE')
     expect(page).toContain('<html lang="nl">')
     expect(page).toContain('NL Example Agent asks for access')
+    expect(await open('he')).toContain('<html lang="he" dir="rtl">')
     // The page's other language says which it is.
     expect(page).toContain('<span lang="en">See your bookings</span>')
   })
