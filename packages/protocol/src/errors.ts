@@ -41,6 +41,11 @@ export const errorTable = {
   insufficient_scope: { section: '6', status: 403, challenge: true },
   extension_required: { section: '3.3', status: 403 },
   rate_limited: { section: '4.3', status: 429 },
+  // Operations extension, version 1
+  user_approval_required: { section: 'Operations 9', status: 403 },
+  company_confirmation_required: { section: 'Operations 8', status: 403 },
+  revision_conflict: { section: 'Operations 5.2', status: 409 },
+  operation_not_found: { section: 'Operations 9', status: 404 },
   // Not standardised: plain HTTP
   not_found: { section: '7.13', status: 404 },
   method_not_allowed: { section: '7.13', status: 405 },

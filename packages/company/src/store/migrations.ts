@@ -24,11 +24,11 @@ export interface Schema {
   readonly createIndex: (
     table: keyof Tables,
     columns: readonly string[],
-    kind?: 'unique' | 'where set',
+    kind?: 'unique' | 'where set' | 'unique where set',
   ) => Promise<void>
 }
 
-type Columns = Readonly<Record<string, 'text' | 'text?' | 'time' | 'time?' | 'count'>>
+type Columns = Readonly<Record<string, 'text' | 'text?' | 'time' | 'time?' | 'count' | 'count?'>>
 
 const types: Readonly<Record<Columns[string], ColumnDataType>> = {
   text: 'text',
@@ -36,6 +36,7 @@ const types: Readonly<Record<Columns[string], ColumnDataType>> = {
   time: 'bigint',
   'time?': 'bigint',
   count: 'bigint',
+  'count?': 'bigint',
 }
 
 const migrations: readonly Migration[] = [
@@ -226,6 +227,79 @@ const migrations: readonly Migration[] = [
         blocked_at: 'time',
       }),
   },
+  {
+    title: 'Operations, and the work that they cause',
+    async run({ createTable, createIndex }) {
+      await createTable('poppy_operations', ['company', 'id'], {
+        company: 'text',
+        id: 'text',
+        name: 'text',
+        client_id: 'text',
+        user_id: 'text',
+        account: 'text?',
+        session_id: 'text',
+        identity: 'text?',
+        state: 'text',
+        revision: 'count',
+        expires_at: 'time?',
+        confirmed_revision: 'count?',
+        approved_by: 'text?',
+        confirmed_at: 'time?',
+        confirmed_scopes: 'text?',
+        turn: 'count',
+        started_at: 'time?',
+        unknown_since: 'time?',
+        cancel_asked_at: 'time?',
+        trail: 'count',
+        result: 'text?',
+        created_at: 'time',
+        updated_at: 'time',
+        finished_at: 'time?',
+      })
+      await createIndex('poppy_operations', ['company', 'identity'], 'unique where set')
+      await createIndex('poppy_operations', ['company', 'account', 'created_at'])
+      await createIndex('poppy_operations', ['company', 'created_at'])
+      await createIndex('poppy_operations', ['company', 'expires_at'], 'where set')
+      await createIndex('poppy_operations', ['company', 'unknown_since'], 'where set')
+      await createIndex('poppy_operations', ['company', 'finished_at'], 'where set')
+      await createTable('poppy_revisions', ['company', 'operation_id', 'revision'], {
+        company: 'text',
+        operation_id: 'text',
+        revision: 'count',
+        summary: 'text',
+        terms: 'text?',
+        input: 'text',
+        data: 'text?',
+        approval: 'text',
+        expires_at: 'time?',
+        digest: 'text',
+        created_at: 'time',
+      })
+      await createTable('poppy_trail', ['company', 'operation_id', 'number'], {
+        company: 'text',
+        operation_id: 'text',
+        number: 'count',
+        event: 'text',
+        at: 'time',
+        revision: 'count?',
+        channel: 'text',
+        who: 'text',
+        detail: 'text?',
+      })
+      await createTable('poppy_outbox', ['company', 'id'], {
+        company: 'text',
+        id: 'text',
+        kind: 'text',
+        operation_id: 'text',
+        payload: 'text?',
+        due_at: 'time',
+        attempts: 'count',
+        created_at: 'time',
+      })
+      await createIndex('poppy_outbox', ['company', 'due_at'])
+      await createIndex('poppy_outbox', ['company', 'operation_id'])
+    },
+  },
 ]
 
 /** The schema that this release of the library works with. */
@@ -304,9 +378,8 @@ function schemaOf(query: Kysely<Tables>, dialect: Schema['dialect']): Schema {
         .on(table)
         .columns([...columns])
       const last = columns.at(-1) ?? ''
-      if (kind === 'unique') await index.unique().execute()
-      else if (kind === 'where set') await index.where(sql.ref(last), 'is not', null).execute()
-      else await index.execute()
+      const made = kind?.startsWith('unique') ? index.unique() : index
+      await (kind?.endsWith('where set') ? made.where(sql.ref(last), 'is not', null) : made).execute()
     },
   }
 }

@@ -15,6 +15,10 @@ export interface Tables {
   poppy_mediated: MediatedTable
   poppy_retired_tokens: RetiredTokensTable
   poppy_blocked_agents: BlockedAgentsTable
+  poppy_operations: OperationsTable
+  poppy_revisions: RevisionsTable
+  poppy_trail: TrailTable
+  poppy_outbox: OutboxTable
   poppy_schema: SchemaTable
 }
 
@@ -185,4 +189,94 @@ export interface AttemptsTable {
   started_at: number
   count: number
   expires_at: number
+}
+
+/** Operations: one row each, which every change of state compares and sets. What was agreed stands in its revisions. */
+export interface OperationsTable {
+  company: string
+  id: string
+  /** The `name` of the company's `operation()`. */
+  name: string
+  client_id: string
+  user_id: string
+  /** The account that it belongs to; null for one that was proposed signed out, which is the agent's and its User's. */
+  account: string | null
+  session_id: string
+  /** SHA-256 of whose it is and what it is about, while it is open: two open ones for the same thing can't be. */
+  identity: string | null
+  state: 'proposed' | 'in_progress' | 'succeeded' | 'failed' | 'cancelled' | 'expired'
+  /** The latest revision. */
+  revision: number
+  /** When it expires, while it is proposed and does so. */
+  expires_at: number | null
+  confirmed_revision: number | null
+  /** On whose word: `user`, `standing_permission`, or `page` for the company's own page. */
+  approved_by: 'user' | 'standing_permission' | 'page' | null
+  confirmed_at: number | null
+  /** The scopes that whoever confirmed had, space-separated. */
+  confirmed_scopes: string | null
+  /** Counts who may write the outcome: only the newest turn may. 0 while nothing was started. */
+  turn: number
+  started_at: number | null
+  /** Since when the outcome isn't known; null while it runs, and when it is known. */
+  unknown_since: number | null
+  cancel_asked_at: number | null
+  /** How many entries its trail has. */
+  trail: number
+  /** JSON. */
+  result: string | null
+  created_at: number
+  updated_at: number
+  finished_at: number | null
+}
+
+/** Revisions of operations. Written once, never changed. */
+export interface RevisionsTable {
+  company: string
+  operation_id: string
+  revision: number
+  summary: string
+  /** JSON; null where none are stated. */
+  terms: string | null
+  /** What was asked for, as the operation's schema gave it; JSON. */
+  input: string
+  /** What the company keeps for itself; JSON. */
+  data: string | null
+  /** Who may approve it: `user`, also `standing_permission`, or `page`: only on the company's own page. */
+  approval: 'user' | 'standing_permission' | 'page'
+  expires_at: number | null
+  /** SHA-256 of all of this. */
+  digest: string
+  created_at: number
+}
+
+/** Who did what to an operation, when, and by which channel. Never changed. */
+export interface TrailTable {
+  company: string
+  operation_id: string
+  /** Counts from 1. */
+  number: number
+  event: string
+  at: number
+  revision: number | null
+  channel: string
+  /** JSON: which agent, Session, member of staff. */
+  who: string
+  /** JSON. */
+  detail: string | null
+}
+
+/** Work that has to happen, whatever happens to the process: claimed by moving `due_at` on, deleted when it is done. */
+export interface OutboxTable {
+  company: string
+  id: string
+  kind: 'perform' | 'reconcile' | 'cancel' | 'tell'
+  operation_id: string
+  /** JSON. */
+  payload: string | null
+  /** Milliseconds since 1970; whoever claims it moves it to the end of the lease. */
+  due_at: number
+  /** How often it was claimed. */
+  attempts: number
+  created_at: number
 }

@@ -1,0 +1,140 @@
+import type { Scope } from '../store/database.ts'
+import { type Statement, statement } from '../store/statement.ts'
+import type { OperationsTable, OutboxTable } from '../store/tables.ts'
+import type { Entry } from './agreement.ts'
+
+/**
+ * A change of state: compared and set, with all that it causes, in one transaction. The row's own condition decides who of
+ * several that come at once is the one; its entry in the trail, the work and what is told go with it or not at all.
+ */
+
+/** What a change leaves the operation's work as: put in place of what there was, taken away, or as it was. */
+export type WorkKind = Extract<OutboxTable['kind'], 'perform' | 'reconcile'>
+
+/** What a change is made with, beside the values of its own. */
+export interface Change {
+  readonly id: string
+  /** Milliseconds since 1970. */
+  readonly now: number
+  readonly entry: Entry
+  /** When the work that the change puts there is due. */
+  readonly dueAt?: number
+  /** Tells the company's hooks of it. */
+  readonly tells?: boolean
+}
+
+/** What a change left. */
+export type Changed = Pick<OperationsTable, 'turn' | 'trail' | 'revision'>
+
+/** The id of the one row of work that an operation has: it is performed, and asked about afterwards. */
+export const workId = (operationId: string): string => `run:${operationId}`
+
+type Values = Readonly<Record<string, unknown>>
+type Returned = Changed
+
+const entryColumns = '(company, operation_id, number, event, at, revision, channel, who, detail)'
+const outboxColumns = '(company, id, kind, operation_id, payload, due_at, attempts, created_at)'
+
+/**
+ * Makes a change of its SQL. On PostgreSQL it is one statement; on SQLite several, in one transaction, which cost no round
+ * trip.
+ * @param set what is set, such as `state = 'cancelled'`
+ * @param where when, beside the id: such as `state = 'proposed'`
+ * @param work what the operation's work becomes
+ */
+export function transition<Own extends object>(
+  set: string,
+  where: string,
+  work: WorkKind | 'none' | 'same',
+): (scope: Scope, change: Change & Own) => Promise<Changed | null> {
+  const update = (entries: string) => `update poppy_operations
+    set ${set === '' ? '' : `${set}, `}trail = trail + ${entries}, updated_at = cast(:now as bigint)
+    where company = :company and id = :id and ${where} returning turn, trail, revision`
+  const workText = workTexts[work === 'perform' || work === 'reconcile' ? 'put' : work]
+  const kind = work === 'none' || work === 'same' ? 'perform' : work
+  const onPostgres = statement<Values, Returned>({
+    sqlite: 'select :company',
+    postgres: `with changed as (${update('1')}),
+      noted as (insert into poppy_trail ${entryColumns}
+        select :company, cast(:id as text), trail, cast(:event as text), cast(:now as bigint),
+          cast(:entryRevision as bigint), cast(:channel as text), cast(:who as text), cast(:detail as text) from changed),
+      told as (insert into poppy_outbox ${outboxColumns}
+        select :company, cast('tell:' || :id || ':' as text) || trail, 'tell', cast(:id as text), cast(:event as text),
+          cast(:now as bigint), 0, cast(:now as bigint) from changed where cast(:tells as bigint) = 1)
+      ${workText.postgres}
+      select turn, trail, revision from changed`,
+  })
+  const updateRow = onSqlite<Returned>(update('1'))
+  const putWork = workText.sqlite === '' ? null : onSqlite<never>(workText.sqlite)
+
+  return async (scope, { entry, dueAt, tells = false, ...own }) => {
+    const values: Values = {
+      ...own,
+      event: entry.event,
+      entryRevision: entry.revision ?? null,
+      channel: entry.channel,
+      who: JSON.stringify(entry.who),
+      detail: entry.detail === undefined ? null : JSON.stringify(entry.detail),
+      tells: tells ? 1 : 0,
+      dueAt: dueAt ?? null,
+      kind,
+      workId: workId(own.id),
+    }
+    if (scope.db.name === 'postgres') return (await onPostgres(scope, values))[0] ?? null
+    return scope.db.transaction(async () => {
+      const [changed] = await updateRow(scope, values)
+      if (changed === undefined) return null
+      await addEntry(scope, { ...values, number: changed.trail })
+      if (tells) await tell(scope, { ...values, workId: `tell:${own.id}:${changed.trail}`, payload: entry.event })
+      await putWork?.(scope, values)
+      return changed
+    })
+  }
+}
+
+function onSqlite<Row>(sqlite: string): Statement<Values, Row> {
+  return statement<Values, Row>({ sqlite, postgres: 'select :company' })
+}
+
+const workTexts = {
+  put: {
+    sqlite: `insert into poppy_outbox ${outboxColumns}
+      values (:company, :workId, :kind, :id, null, :dueAt, 0, :now)
+      on conflict (company, id) do update set kind = excluded.kind, due_at = excluded.due_at,
+        attempts = poppy_outbox.attempts + 1`,
+    postgres: `, worked as (insert into poppy_outbox ${outboxColumns}
+      select :company, cast(:workId as text), cast(:kind as text), cast(:id as text), null, cast(:dueAt as bigint), 0,
+        cast(:now as bigint) from changed
+      on conflict (company, id) do update set kind = excluded.kind, due_at = excluded.due_at,
+        attempts = poppy_outbox.attempts + 1)`,
+  },
+  none: {
+    sqlite: 'delete from poppy_outbox where company = :company and id = :workId',
+    postgres: `, worked as (delete from poppy_outbox
+      where company = :company and id = cast(:workId as text) and exists (select 1 from changed))`,
+  },
+  same: { sqlite: '', postgres: '' },
+} as const
+
+const addEntryText = `insert into poppy_trail ${entryColumns}
+  values (:company, :id, :number, :event, :now, :entryRevision, :channel, :who, :detail)`
+const addEntry = statement<Values, never>({ sqlite: addEntryText, postgres: addEntryText })
+
+const tellText = `insert into poppy_outbox ${outboxColumns}
+  values (:company, :workId, 'tell', :id, :payload, :now, 0, :now)`
+const tell = statement<Values, never>({ sqlite: tellText, postgres: tellText })
+
+/** Writes the first entry of a trail, inside the transaction that makes the operation. */
+export async function beginTrail(scope: Scope, { id, now, entry, tells = false }: Change): Promise<void> {
+  await addEntry(scope, {
+    id,
+    number: 1,
+    now,
+    event: entry.event,
+    entryRevision: entry.revision ?? null,
+    channel: entry.channel,
+    who: JSON.stringify(entry.who),
+    detail: entry.detail === undefined ? null : JSON.stringify(entry.detail),
+  })
+  if (tells) await tell(scope, { id, workId: `tell:${id}:1`, payload: entry.event, now })
+}
