@@ -16,7 +16,8 @@ export interface Change {
   readonly id: string
   /** Milliseconds since 1970. */
   readonly now: number
-  readonly entry: Entry
+  /** What the trail says of it; left out, nothing. */
+  readonly entry?: Entry
   /** When the work that the change puts there is due. */
   readonly dueAt?: number
   /** Tells the company's hooks of it. */
@@ -47,34 +48,33 @@ export function transition<Own extends object>(
   where: string,
   work: WorkKind | 'none' | 'same',
 ): (scope: Scope, change: Change & Own) => Promise<Changed | null> {
-  const update = (entries: string) => `update poppy_operations
-    set ${set === '' ? '' : `${set}, `}trail = trail + ${entries}, updated_at = cast(:now as bigint)
+  const update = `update poppy_operations
+    set ${set === '' ? '' : `${set}, `}trail = trail + cast(:notes as bigint), updated_at = cast(:now as bigint)
     where company = :company and id = :id and ${where} returning turn, trail, revision`
   const workText = workTexts[work === 'perform' || work === 'reconcile' ? 'put' : work]
   const kind = work === 'none' || work === 'same' ? 'perform' : work
   const onPostgres = statement<Values, Returned>({
     sqlite: 'select :company',
-    postgres: `with changed as (${update('1')}),
+    postgres: `with changed as (${update}),
       noted as (insert into poppy_trail ${entryColumns}
         select :company, cast(:id as text), trail, cast(:event as text), cast(:now as bigint),
-          cast(:entryRevision as bigint), cast(:channel as text), cast(:who as text), cast(:detail as text) from changed),
+          cast(:entryRevision as bigint), cast(:channel as text), cast(:who as text), cast(:detail as text)
+        from changed where cast(:notes as bigint) = 1),
       told as (insert into poppy_outbox ${outboxColumns}
         select :company, cast('tell:' || :id || ':' as text) || trail, 'tell', cast(:id as text), cast(:event as text),
           cast(:now as bigint), 0, cast(:now as bigint) from changed where cast(:tells as bigint) = 1)
       ${workText.postgres}
       select turn, trail, revision from changed`,
   })
-  const updateRow = onSqlite<Returned>(update('1'))
+  const updateRow = onSqlite<Returned>(update)
   const putWork = workText.sqlite === '' ? null : onSqlite<never>(workText.sqlite)
 
   return async (scope, { entry, dueAt, tells = false, ...own }) => {
     const values: Values = {
       ...own,
-      event: entry.event,
-      entryRevision: entry.revision ?? null,
-      channel: entry.channel,
-      who: JSON.stringify(entry.who),
-      detail: entry.detail === undefined ? null : JSON.stringify(entry.detail),
+      notes: entry === undefined ? 0 : 1,
+      event: entry?.event ?? '',
+      ...written(entry),
       tells: tells ? 1 : 0,
       dueAt: dueAt ?? null,
       kind,
@@ -84,8 +84,8 @@ export function transition<Own extends object>(
     return scope.db.transaction(async () => {
       const [changed] = await updateRow(scope, values)
       if (changed === undefined) return null
-      await addEntry(scope, { ...values, number: changed.trail })
-      if (tells) await tell(scope, { ...values, workId: `tell:${own.id}:${changed.trail}`, payload: entry.event })
+      if (entry !== undefined) await addEntry(scope, { ...values, number: changed.trail })
+      if (tells) await tell(scope, { ...values, workId: `tell:${own.id}:${changed.trail}`, payload: values.event })
       await putWork?.(scope, values)
       return changed
     })
@@ -125,16 +125,19 @@ const tellText = `insert into poppy_outbox ${outboxColumns}
 const tell = statement<Values, never>({ sqlite: tellText, postgres: tellText })
 
 /** Writes the first entry of a trail, inside the transaction that makes the operation. */
-export async function beginTrail(scope: Scope, { id, now, entry, tells = false }: Change): Promise<void> {
-  await addEntry(scope, {
-    id,
-    number: 1,
-    now,
-    event: entry.event,
-    entryRevision: entry.revision ?? null,
-    channel: entry.channel,
-    who: JSON.stringify(entry.who),
-    detail: entry.detail === undefined ? null : JSON.stringify(entry.detail),
-  })
+export async function beginTrail(
+  scope: Scope,
+  { id, now, entry, tells = false }: Change & { readonly entry: Entry },
+): Promise<void> {
+  await addEntry(scope, { id, number: 1, now, event: entry.event, ...written(entry) })
   if (tells) await tell(scope, { id, workId: `tell:${id}:1`, payload: entry.event, now })
+}
+
+function written(entry: Entry | undefined): Values {
+  return {
+    entryRevision: entry?.revision ?? null,
+    channel: entry?.channel ?? '',
+    who: JSON.stringify(entry?.who ?? {}),
+    detail: entry?.detail === undefined ? null : JSON.stringify(entry.detail),
+  }
 }
