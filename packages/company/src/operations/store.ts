@@ -166,6 +166,22 @@ export async function listOperations(scope: Scope, filter: OperationFilter): Pro
   return (await query.execute()).map(stored)
 }
 
+/** Proposals that are over their time and not yet noted as expired. */
+export async function expiredOperations(
+  { db, company }: Scope,
+  { now, limit }: { readonly now: number; readonly limit: number },
+): Promise<readonly string[]> {
+  const rows = await db.query
+    .selectFrom('poppy_operations')
+    .select('id')
+    .where('company', '=', company)
+    .where('expires_at', '<=', now)
+    .orderBy('expires_at')
+    .limit(limit)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
 /** All that happened to an operation, in order. */
 export async function trailOf({ db, company }: Scope, id: string): Promise<readonly TrailEntry[]> {
   const rows = await db.query

@@ -100,13 +100,11 @@ const workTexts = {
   put: {
     sqlite: `insert into poppy_outbox ${outboxColumns}
       values (:company, :workId, :kind, :id, null, :dueAt, 0, :now)
-      on conflict (company, id) do update set kind = excluded.kind, due_at = excluded.due_at,
-        attempts = poppy_outbox.attempts + 1`,
+      on conflict (company, id) do update set kind = excluded.kind, due_at = excluded.due_at`,
     postgres: `, worked as (insert into poppy_outbox ${outboxColumns}
       select :company, cast(:workId as text), cast(:kind as text), cast(:id as text), null, cast(:dueAt as bigint), 0,
         cast(:now as bigint) from changed
-      on conflict (company, id) do update set kind = excluded.kind, due_at = excluded.due_at,
-        attempts = poppy_outbox.attempts + 1)`,
+      on conflict (company, id) do update set kind = excluded.kind, due_at = excluded.due_at)`,
   },
   none: {
     sqlite: 'delete from poppy_outbox where company = :company and id = :workId',
