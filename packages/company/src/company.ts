@@ -193,6 +193,7 @@ export function createCompany(config: CompanyConfig): Company {
     company: addresses.issuer,
     now,
     log,
+    durable: null,
     onDeadline: () => givenUp.abort(),
     onClose() {
       fetcher?.close()

@@ -31,10 +31,22 @@ export interface CloseOptions {
 export interface Worked {
   /** Rows that were over and are gone. */
   readonly cleanedUp: number
+  /** Pieces of work of operations that were looked after. */
+  readonly performed: number
   /** Whether there was nothing left to do. False: call again. */
   readonly isDone: boolean
 }
 
+/** Work that is durable: what is due is looked after now and then, whoever left it. */
+export interface DurableWork {
+  /** Does a bounded piece of what is due. */
+  readonly sweep: () => Promise<{ readonly done: number; readonly isDone: boolean }>
+  /** Begins nothing more. */
+  readonly stop: () => void
+}
+
+/** Milliseconds between two looks at what is due. */
+const sweepInterval = 1000
 /** Milliseconds between two passes of clean-up, and rows in a bite. */
 const cleanUpInterval = 60_000
 const cleanUpBite = 500
@@ -53,6 +65,8 @@ export function createLifecycle(options: {
   readonly company: string
   readonly now: () => number
   readonly log: Logger
+  /** Null where nothing is durable. */
+  readonly durable: DurableWork | null
   /** Requests that still run are to be given up. */
   readonly onDeadline: () => void
   readonly onClose: () => void
@@ -60,6 +74,8 @@ export function createLifecycle(options: {
   let opening: Promise<Scope> | null = null
   let closing: Promise<void> | null = null
   let timer: NodeJS.Timeout | undefined
+  let sweepTimer: NodeJS.Timeout | undefined
+  let sweeping: Promise<unknown> | null = null
   const running = new Set<Promise<unknown>>()
   let tidying: Promise<unknown> | null = null
   const ending = new AbortController()
@@ -81,6 +97,13 @@ export function createLifecycle(options: {
     const opened: Scope = Object.freeze({ db, company: options.company })
     timer = setInterval(() => tidy(opened), cleanUpInterval)
     timer.unref()
+    if (options.durable !== null) {
+      const { durable } = options
+      sweepTimer = setInterval(() => look(durable), sweepInterval)
+      sweepTimer.unref()
+      // What another process left lying doesn't wait for the first tick.
+      look(durable)
+    }
     options.log.info({ store: db.name }, 'the store is open')
     return opened
   }
@@ -99,7 +122,21 @@ export function createLifecycle(options: {
     })
   }
 
+  function look(durable: DurableWork): void {
+    if (sweeping) return
+    const pass = durable.sweep().catch((error: unknown) => {
+      options.log.error(
+        { error: error instanceof Error ? error.message : typeof error },
+        'a look at what is due failed',
+      )
+    })
+    sweeping = track(pass).finally(() => {
+      sweeping = null
+    })
+  }
+
   async function work(): Promise<Worked> {
+    const swept = (await options.durable?.sweep()) ?? { done: 0, isDone: true }
     const { rows, isDone } = await cleanUp(await scope(), {
       now: options.now(),
       limit: cleanUpBite,
@@ -107,7 +144,7 @@ export function createLifecycle(options: {
       log: options.log,
       signal: ending.signal,
     })
-    return { cleanedUp: rows, isDone }
+    return { cleanedUp: rows, performed: swept.done, isDone: isDone && swept.isDone }
   }
 
   function track<T>(work: Promise<T>): Promise<T> {
@@ -119,6 +156,8 @@ export function createLifecycle(options: {
 
   async function close({ deadline = defaultDeadline }: CloseOptions): Promise<void> {
     clearInterval(timer)
+    clearInterval(sweepTimer)
+    options.durable?.stop()
     ending.abort()
     if (!(await isIdleWithin(deadline))) {
       options.log.warn({ running: running.size, deadline }, 'requests still ran at the deadline and are given up')

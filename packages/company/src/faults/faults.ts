@@ -20,7 +20,19 @@ export interface FaultSettings {
    * network fails there. Called for each answer; true drops it.
    */
   readonly dropAnswer?: (answer: AnswerAt) => boolean
+  /**
+   * Called at each point between a confirmation and what comes of it (Operations 5, 6), before it goes on: whoever kills the
+   * process there sees what a crash at that point leaves.
+   */
+  readonly atPoint?: (point: FaultPoint, operationId: string) => void | Promise<void>
 }
+
+/**
+ * Points in the life of an operation: before the confirmation is written, once it is; once it is noted that `perform` is
+ * called, and once it has answered; once the outcome is written; once `reconcile` has answered, before that is written; and
+ * once a hook was told, before that is noted.
+ */
+export type FaultPoint = 'confirming' | 'confirmed' | 'started' | 'performed' | 'finished' | 'reconciled' | 'told'
 
 /** Lets an answer through, or takes it away. */
 export type Faults = (request: Request, answer: Response) => Promise<Response>
@@ -29,9 +41,11 @@ export type Faults = (request: Request, answer: Response) => Promise<Response>
 export function checkFaults(faults: unknown, isDevelopment: boolean): FaultSettings | null {
   if (faults === undefined) return null
   if (!isPlain(faults)) throw wrong('Write faults: { dropAnswer: ({ method, path, status }) => false }.')
-  refuseUnknown('faults', faults, ['dropAnswer'])
+  refuseUnknown('faults', faults, ['dropAnswer', 'atPoint'])
   if (!isDevelopment) throw wrong('`faults` break a Company on purpose: leave them out, or write `development: true`.')
-  const { dropAnswer } = faults
+  const { dropAnswer, atPoint } = faults
+  if (atPoint !== undefined && typeof atPoint !== 'function')
+    throw wrong('`faults.atPoint` is a function that is called with a point and an operation: (point) => { … }.')
   if (dropAnswer !== undefined && typeof dropAnswer !== 'function')
     throw wrong(
       '`faults.dropAnswer` is a function that says whether an answer is lost: ({ path }) => path === "/poppy/token".',

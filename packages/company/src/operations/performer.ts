@@ -1,4 +1,5 @@
 import { coversScopes } from '@poppyseed/protocol'
+import type { FaultPoint } from '../faults/faults.ts'
 import type { Logger, Scope } from '../store/database.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { forLog } from '../tools/run.ts'
@@ -16,9 +17,6 @@ import { type Ran, runWithin } from './within.ts'
  * finds it started and without an outcome asks `reconcile`, and never performs it again, unless it is `repeatable`. Who
  * may write the outcome is a turn, compared and set: one that comes late changes nothing and is recorded.
  */
-
-/** Places where a process can be stopped on purpose, for tests. */
-export type FaultPoint = 'confirming' | 'confirmed' | 'started' | 'performed' | 'finished' | 'reconciled' | 'told'
 
 /** What performing needs. */
 export interface PerformerOptions {

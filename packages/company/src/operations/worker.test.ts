@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { now as start } from '../../../../test/setup/rows.ts'
 import { type FreshStore, silent, stores } from '../../../../test/setup/stores.ts'
+import type { FaultPoint } from '../faults/faults.ts'
 import { addWork, backlog } from '../outbox/store.ts'
 import type { Logger, Scope } from '../store/database.ts'
 import { compileSchema } from '../tools/schema.ts'
@@ -8,7 +9,6 @@ import type { Operation } from './definition.ts'
 import { digestOf } from './digest.ts'
 import { type OperationHooks, tellsOf } from './hooks.ts'
 import { cancelled, failed, succeeded, tooLate, unknown } from './outcome.ts'
-import type { FaultPoint } from './performer.ts'
 import { settle } from './settle.ts'
 import {
   cancelOperation,
