@@ -28,6 +28,8 @@ import { createRequestLimits } from './limits/request-limits.ts'
 import { consoleLog } from './log.ts'
 import { createDocumentFetcher } from './net/fetch-document.ts'
 import { createGuardedFetch } from './net/guarded-fetch.ts'
+import type { CompanyOperations } from './operations/company-operations.ts'
+import { createOperations } from './operations/create-operations.ts'
 import { createRequestHandler } from './request-handler.ts'
 import { createAuthenticator } from './sessions/authenticate.ts'
 import { type ApiNeed, createApiAuthenticator } from './sessions/own-api.ts'
@@ -87,6 +89,8 @@ export interface Company {
   readonly accounts: Accounts
   /** Keeps Personal Agents out (4.1), and lets them in again. */
   readonly agents: Agents
+  /** Operations, as the company's own code and staff see them. */
+  readonly operations: CompanyOperations
   /** Opens and migrates the store. The first request does it too; calling it first shows a wrong store at once. */
   readonly start: () => Promise<void>
   /**
@@ -120,6 +124,8 @@ export function createCompany(config: CompanyConfig): Company {
   const telemetry = createTelemetry({ log, origin })
   const givenUp = new AbortController()
   const registry = createToolRegistry(config.tools ?? [], {
+    operations: checked.operations.list,
+    propose: (...asked) => operations.propose(...asked),
     extensions: Object.keys(checked.extensions),
     requireExtension: (principal, extension) => extensionCheck.require(principal, extension),
     declaredScopes: Object.keys(checked.scopes),
@@ -200,6 +206,16 @@ export function createCompany(config: CompanyConfig): Company {
       guardedFetch?.close()
     },
   })
+  const operations = createOperations({
+    operations: checked.operations.list,
+    scope: lifecycle.scope,
+    now,
+    random,
+    hasPage: checked.operations.hasPage,
+    pageOf: addresses.operationPage,
+    tells: false,
+    poke: () => {},
+  })
   const tokens = createSessionTokens(createSealer(deriveKeyring(checked.secrets, 'session-token')))
   const nonces =
     checked.nonceLifetime === null
@@ -269,6 +285,8 @@ export function createCompany(config: CompanyConfig): Company {
           log,
         })
       : null,
+    operations: checked.operations.list.length === 0 ? null : operations,
+    operationsResource: checked.operations.resource,
     signIn: signInOf(config, checked, addresses),
     logos,
     browser:
@@ -317,6 +335,7 @@ export function createCompany(config: CompanyConfig): Company {
       browsers === null ? null : lifecycle.run(() => readBrowserPrincipal(request, browsers)),
     accounts,
     agents: createAgents({ scope: lifecycle.scope, now, log, allowHttp: development }),
+    operations: Object.freeze(operations.ofCompany),
     start: lifecycle.start,
     close: async (options) => lifecycle.close(options),
     work: lifecycle.work,

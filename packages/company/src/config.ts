@@ -13,6 +13,7 @@ import { type CheckedReach, checkReach, type ReachConfig } from './discovery/rea
 import { checkFaults, type FaultSettings } from './faults/faults.ts'
 import { type CheckedLimits, checkLimits, type LimitSettings } from './limits/settings.ts'
 import type { FetchDocument } from './net/fetch-document.ts'
+import { type CheckedOperations, checkOperations, type OperationsConfig } from './operations/settings.ts'
 import type { Account } from './sign-in/person.ts'
 import { checkSignIn, type OfferedSignIn, type SignInTypes } from './sign-in/sign-in-settings.ts'
 import type { Logger, Store } from './store/database.ts'
@@ -27,7 +28,7 @@ import {
 } from './words/settings.ts'
 
 /** What a company sets. Checked once, when `createCompany` runs; each mistake is a sentence that says what to write. */
-export interface CompanyConfig extends ReachConfig, ApisConfig, ExtensionsConfig, LanguageConfig {
+export interface CompanyConfig extends ReachConfig, ApisConfig, ExtensionsConfig, OperationsConfig, LanguageConfig {
   readonly organization: OrganizationConfig
   /** `https://host`: all URLs, `htu`, `aud` and redirects begin with it; never taken from a request. */
   readonly origin: string
@@ -120,6 +121,8 @@ const knownSettings = new Set<string>([
   'signIn',
   'tools',
   'toolsResource',
+  'operations',
+  'operationsResource',
   'apis',
   'extensions',
   'browser',
@@ -139,7 +142,6 @@ const knownSettings = new Set<string>([
 
 /** Settings of the design that this version doesn't have yet: named, so that nobody wonders why nothing happens. */
 const notBuilt: Readonly<Record<string, string>> = {
-  operations: 'Operations are not built in this version. Leave `operations` out.',
   agent: 'The Company Agent is not built in this version. Leave `agent` out.',
   staff: 'The staff inbox is not built in this version. Leave `staff` out.',
 }
@@ -151,6 +153,7 @@ export interface CheckedConfig {
   readonly reach: CheckedReach
   readonly apis: CheckedApis
   readonly extensions: CheckedExtensions
+  readonly operations: CheckedOperations
   readonly secrets: readonly string[]
   readonly signIn: OfferedSignIn
   /** Null where no browser may join (5). */
@@ -189,11 +192,14 @@ export function checkConfig(config: CompanyConfig): CheckedConfig {
   const languages = checkLanguages(config, checkScopes(config.scopes ?? {}))
   const scopes = plainScopes(languages)
   const reach = checkReach(config)
+  const addresses = createAddresses({ origin: config.origin, ...reach })
+  const operations = checkOperations(config, { addresses, domains })
   return {
     domains,
     reach,
-    extensions: checkExtensions(config, domains),
-    apis: checkApis(config, createAddresses({ origin: config.origin, ...reach })),
+    extensions: { ...checkExtensions(config, domains), ...operations.extensions },
+    operations,
+    apis: checkApis(config, addresses),
     secrets: checkSecrets(config.secret),
     scopes,
     languages,

@@ -23,6 +23,7 @@ export function createCompany(config: CompanyConfig): Company {
   const { log = consoleLog, now = Date.now, random = systemRandom } = config
   // Made for what it refuses; the Company makes its own.
   createToolRegistry(config.tools ?? [], {
+    operations: checked.operations.list,
     extensions: Object.keys(checked.extensions),
     declaredScopes: Object.keys(checked.scopes),
     grantableScopes: grantableScopes(checked.signIn),
@@ -68,6 +69,13 @@ export function createCompany(config: CompanyConfig): Company {
       block: async (clientId, options) => (await load()).agents.block(clientId, options),
       unblock: async (clientId) => (await load()).agents.unblock(clientId),
       blocked: async () => (await load()).agents.blocked(),
+    }),
+    operations: Object.freeze<Company['operations']>({
+      get: async (id) => (await load()).operations.get(id),
+      list: async (asked) => (await load()).operations.list(asked),
+      trail: async (id) => (await load()).operations.trail(id),
+      revise: async (id, revision, by) => (await load()).operations.revise(id, revision, by),
+      cancel: async (id, by) => (await load()).operations.cancel(id, by),
     }),
     start: async () => (await load()).start(),
     close: async (options) => (await load()).close(options),

@@ -17,6 +17,24 @@ export type { ExtensionEntry } from './discovery/extensions.ts'
 export { AnswerDropped } from './faults/answer-dropped.ts'
 export type { AnswerAt, FaultSettings } from './faults/faults.ts'
 export type { CloseOptions, Worked } from './lifecycle.ts'
+export type { Agreement, TrailEntry } from './operations/agreement.ts'
+export type {
+  CompanyOperations,
+  OperationRecord,
+  OperationsAsked,
+  OperationsPage,
+} from './operations/company-operations.ts'
+export type { ApprovalNeed, Operation, Proposal, WorkContext } from './operations/definition.ts'
+export { type OperationDefinition, operation } from './operations/operation.ts'
+export {
+  type CancelOutcome,
+  cancelled,
+  failed,
+  type Outcome,
+  succeeded,
+  tooLate,
+  unknown,
+} from './operations/outcome.ts'
 export type { ApiNeed } from './sessions/own-api.ts'
 export type { Principal } from './sessions/principal.ts'
 export type { Account } from './sign-in/person.ts'

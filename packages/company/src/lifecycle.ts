@@ -16,6 +16,8 @@ export interface Lifecycle {
   /** Does a bounded piece of what is otherwise done now and then. */
   readonly work: () => Promise<Worked>
   readonly close: (options?: CloseOptions) => Promise<void>
+  /** Aborts when closing begins: whoever waits for something to happen is answered then. */
+  readonly ending: AbortSignal
 }
 
 /** How a Company closes. */
@@ -201,6 +203,7 @@ export function createLifecycle(options: {
     track,
     run,
     work: () => run(work),
+    ending: ending.signal,
     close(how = {}) {
       const { deadline } = how
       if (deadline !== undefined && !(Number.isFinite(deadline) && deadline >= 0))

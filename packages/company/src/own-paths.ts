@@ -1,6 +1,7 @@
 import { resourceMetadataUrl } from '@poppyseed/protocol'
 import type { CheckedConfig, CompanyConfig } from './config.ts'
 import { createAddresses } from './discovery/addresses.ts'
+import { patternsOf } from './http/router.ts'
 
 /**
  * Which paths are the Company's, known from the configuration alone: a site asks with each of its requests, and before
@@ -12,7 +13,7 @@ export function createOwns(config: CompanyConfig, checked: CheckedConfig): (requ
   const addresses = createAddresses({ origin: config.origin, ...checked.reach })
   const { routeOf } = addresses
   const exact = new Set([addresses.poppyPath])
-  /** Paths that take one segment more. */
+  /** Paths that take one segment more, as the router has them. */
   const below = new Set<string>()
   const add = (...urls: readonly string[]) => {
     for (const url of urls) exact.add(routeOf(url))
@@ -23,29 +24,31 @@ export function createOwns(config: CompanyConfig, checked: CheckedConfig): (requ
     // 6: one on another host publishes its metadata there, by itself
     if (new URL(url).origin === addresses.origin) add(resourceMetadataUrl(url))
   }
-  if ((config.tools ?? []).length > 0) {
+  if ((config.tools ?? []).length + checked.operations.list.length > 0) {
     add(addresses.openapi, addresses.mcp, addresses.mcpMetadata)
-    below.add(routeOf(addresses.tools))
+    below.add(`${routeOf(addresses.tools)}/*`)
+  }
+  if (checked.operations.list.length > 0) {
+    const path = routeOf(addresses.operations)
+    for (const pattern of ['', '/confirm', '/cancel']) below.add(`${path}/*${pattern}`)
   }
   const { direct, device, mediated } = checked.signIn
   if (mediated) {
     add(addresses.mediated)
-    below.add(routeOf(addresses.mediated))
+    below.add(`${routeOf(addresses.mediated)}/*`)
   }
   if (direct || device) {
     add(addresses.agents)
     if (direct) add(addresses.authorize)
     if (device) add(addresses.device)
-    if (hasLogos(config)) below.add(routeOf(addresses.logo))
+    if (hasLogos(config)) below.add(`${routeOf(addresses.logo)}/*`)
   }
   if (checked.browser !== null) add(addresses.browserSession)
 
   return (request) => {
     // A listener may hand on a Host that no URL can have: that is no path of ours, and no error of the site's.
     const pathname = URL.parse(request.url)?.pathname ?? ''
-    if (exact.has(pathname)) return true
-    const slash = pathname.lastIndexOf('/')
-    return slash < pathname.length - 1 && below.has(pathname.slice(0, slash))
+    return exact.has(pathname) || patternsOf(pathname).some(({ pattern }) => below.has(pattern))
   }
 }
 

@@ -21,6 +21,8 @@ import { allowOf, createRouter, type Handler, handlerOf, type Route, type Router
 import { untilSent } from './http/until-sent.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import type { RequestLimits } from './limits/request-limits.ts'
+import type { Operations } from './operations/create-operations.ts'
+import { operationHandlers } from './operations/routes.ts'
 import type { Authenticator } from './sessions/authenticate.ts'
 import { grantsOf, handleTokenRequest } from './sessions/routes.ts'
 import type { TokenSettings } from './sessions/token-request.ts'
@@ -61,7 +63,10 @@ export interface HandlerParts {
   /** Null where no browser may join (5). */
   readonly browser: BrowserEndpoint | null
   readonly accountTokenLifetime: number | null
-  readonly lifecycle: Pick<Lifecycle, 'run' | 'track'>
+  /** Null where there are no operations. */
+  readonly operations: Operations | null
+  readonly operationsResource: string | undefined
+  readonly lifecycle: Pick<Lifecycle, 'run' | 'track' | 'ending'>
   readonly telemetry: Telemetry
 }
 
@@ -86,6 +91,7 @@ export function createRequestHandler(parts: HandlerParts): RequestHandler {
     ...documentRoutes(parts, (error) => failed(error)),
     ...oauthRoutes(parts, nonce),
     ...toolRoutes(parts, (error) => failed(error), nonce),
+    ...operationRoutes(parts, (error) => failed(error), nonce),
     ...signInRoutes(parts, (error) => failed(error)),
     ...mediatedRoutes(parts, (error) => failed(error), nonce),
     ...(parts.browser === null
@@ -229,6 +235,34 @@ function toolRoutes(parts: HandlerParts, fail: Route['fail'], nonce: () => strin
       crossOrigin: true,
       fail: (error) => errorResponse(error, { scheme: 'Bearer', resourceMetadata }, log, random),
     },
+  }
+}
+
+function operationRoutes(
+  parts: HandlerParts,
+  fail: Route['fail'],
+  nonce: () => string | undefined,
+): Record<string, Route> {
+  const { published, authenticator, operations, operationsResource: resource, lifecycle, tokenSettings } = parts
+  if (operations === null) return {}
+  const { read, confirm, cancel } = operationHandlers({
+    parts: operations.parts,
+    authenticator,
+    // 4.3: with a published resource only tokens for it; without one, those that work everywhere
+    need: resource === undefined ? {} : { resources: [resource], isNarrow: true },
+    limits: tokenSettings.limits,
+    ending: lifecycle.ending,
+  })
+  const path = published.addresses.routeOf(published.addresses.operations)
+  const at = (method: string, handler: Handler): Route => ({
+    methods: { [method]: withNonce(handler, nonce) },
+    crossOrigin: true,
+    fail,
+  })
+  return {
+    [`${path}/*`]: at('GET', read),
+    [`${path}/*/confirm`]: at('POST', confirm),
+    [`${path}/*/cancel`]: at('POST', cancel),
   }
 }
 

@@ -19,6 +19,7 @@ const paths = {
   device: '/poppy/device',
   agents: '/poppy/agents',
   mediated: '/poppy/sign-in',
+  operations: '/poppy/operations',
 } as const
 
 /** What the addresses are made of. */
@@ -58,6 +59,10 @@ export interface Addresses {
   readonly agents: string
   /** Where credentials are sent (4.7); one-time codes go to `/{sign_in_id}` below it. */
   readonly mediated: string
+  /** Where operations are read, confirmed and cancelled: before `/{id}`. */
+  readonly operations: string
+  /** The company's own page for an operation. */
+  readonly operationPage: (id: string) => string
   /** The path of `poppy.json`, the same at each of the Company's domains (3). */
   readonly poppyPath: string
   /** Where the issuer's metadata is (3.2, RFC 8414). */
@@ -99,6 +104,8 @@ export function createAddresses(settings: AddressSettings): Addresses {
     device: urlOf(paths.device),
     agents: urlOf(paths.agents),
     mediated: urlOf(paths.mediated),
+    operations: urlOf(paths.operations),
+    operationPage: (id) => urlOf(`${paths.operations}/${id}/page`),
     poppyPath: '/.well-known/poppy.json',
     oauthMetadata: oauthMetadataUrl(issuer),
     mcpMetadata: resourceMetadataUrl(mcp),

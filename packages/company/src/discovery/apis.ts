@@ -44,10 +44,16 @@ export interface CheckedApis {
 
 /** @throws ConfigurationError with a sentence that says what to write */
 export function checkApis(
-  config: ApisConfig & { readonly tools?: readonly unknown[]; readonly development?: boolean },
+  config: ApisConfig & {
+    readonly tools?: readonly unknown[]
+    readonly operations?: readonly unknown[]
+    readonly operationsResource?: string
+    readonly development?: boolean
+  },
   addresses: Addresses,
 ): CheckedApis {
-  const { toolsResource, tools = [], development = false } = config
+  const { toolsResource, operationsResource, development = false } = config
+  const tools = [...(config.tools ?? []), ...(config.operations ?? [])]
   const apis: unknown = config.apis ?? []
   if (!Array.isArray(apis))
     throw wrong("`apis` is a list: apis: [{ type: 'openapi', url: 'https://…/openapi.json', description: 'Orders' }].")
@@ -62,12 +68,15 @@ export function checkApis(
     checkResource(toolsResource, 'toolsResource')
     if (tools.length === 0) throw wrong('`toolsResource` is for the tools, and there are none. Leave it out.')
   }
+  if (operationsResource !== undefined) checkResource(operationsResource, 'operationsResource')
   const mcpServers = own.filter(({ type }) => type === 'mcp').map(({ url }) => url)
   const narrow = own.flatMap(({ type, url, resource }) =>
     type === 'openapi' && resource !== undefined ? [{ resource, origin: new URL(url).origin }] : [],
   )
   const resources = [
-    ...new Set([...(toolsResource === undefined ? [] : [toolsResource]), ...narrow.map((one) => one.resource)]),
+    ...new Set(
+      [toolsResource, operationsResource, ...narrow.map((one) => one.resource)].filter((one) => one !== undefined),
+    ),
   ]
   for (const resource of resources) {
     // 4.3: what names an MCP server names Bearer tokens, and an API takes none

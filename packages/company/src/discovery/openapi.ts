@@ -38,18 +38,20 @@ function writeOperation(
 ): object {
   const { required } = tool.input.json
   const refer = (json: JsonSchema, role: string) => placeSchema(json, `${tool.name}.${role}`, schemas)
-  const result = tool.output === undefined ? {} : refer(tool.output.json, 'output')
+  const result = outputOf(tool, refer, schemas)
   return {
     operationId: tool.name,
     summary: tool.title ?? tool.name,
-    description: `${tool.description}\n\n${needs(tool, scopeTexts)}`,
+    description: `${tool.description}\n\n${tool.proposes ? `${proposalText} ` : ''}${needs(tool, scopeTexts)}`,
     security: [{ DPoP: tool.scopes }],
     requestBody: {
       required: Array.isArray(required) && required.length > 0,
       content: { 'application/json': { schema: refer(tool.input.json, 'input') } },
     },
     responses: {
-      200: { description: "The tool's result.", content: { 'application/json': { schema: result } } },
+      ...(tool.proposes
+        ? { 202: { description: proposalText, content: { 'application/json': { schema: result } } } }
+        : { 200: { description: "The tool's result.", content: { 'application/json': { schema: result } } } }),
       ...Object.fromEntries(
         Object.entries(statuses).map(([status, { name }]) => [status, { $ref: `#/components/responses/${name}` }]),
       ),
@@ -57,10 +59,26 @@ function writeOperation(
   }
 }
 
+function outputOf(
+  { output, proposes }: Tool,
+  refer: (json: JsonSchema, role: string) => JsonSchema,
+  schemas: Record<string, JsonSchema>,
+): JsonSchema {
+  if (output === undefined) return {}
+  if (!proposes) return refer(output.json, 'output')
+  // All operations answer alike.
+  schemas.Operation = output.json
+  return { $ref: '#/components/schemas/Operation' }
+}
+
+/** Operations 4.1: no keyword of OpenAPI says it, so prose does. */
+const proposalText =
+  'Answers with an operation (Operations extension, version 1): a proposal. Nothing is changed before its revision is confirmed at the operations endpoint.'
+
 /** The scopes in words too: a model reads descriptions, not security requirements. */
 function needs(tool: Tool, scopeTexts: Readonly<Record<string, string>>): string {
   // 3.3: the extension first, as it is looked at first
-  const extension = tool.extension === undefined ? '' : `Needs the extension ${tool.extension}. `
+  const extension = tool.extensions.map((one) => `Needs the extension ${one}. `).join('')
   // 6: every call carries a Session Token, signed in or not.
   if (tool.scopes.length === 0) return `${extension}Needs a Session Token, but no sign-in.`
   const words = tool.scopes.flatMap((scope) => (Object.hasOwn(scopeTexts, scope) ? [`“${scopeTexts[scope]}”`] : []))

@@ -1,4 +1,11 @@
-import { type FormParameters, PoppyError, readParameters } from '@poppyseed/protocol'
+import {
+  type FormParameters,
+  isJsonObject,
+  JsonError,
+  PoppyError,
+  parseStrictJson,
+  readParameters,
+} from '@poppyseed/protocol'
 
 /** Request bodies: bounded, of the announced type, read once. */
 
@@ -64,4 +71,34 @@ export async function readForm(request: Request, limit = 65_536): Promise<FormPa
     throw new PoppyError('invalid_request', { description: 'The body must be application/x-www-form-urlencoded.' })
   }
   return readParameters(await readBody(request, limit))
+}
+
+/**
+ * Reads a body that is a JSON object with each member once; an empty body stands for `{}`.
+ * @param limit bytes
+ * @throws PoppyError `request_too_large`, `unsupported_media_type`, `invalid_request`
+ */
+export async function readJsonObject(request: Request, limit: number): Promise<Record<string, unknown>> {
+  return parseJsonObject(request, await readBody(request, limit))
+}
+
+/** The same for a body that is read already. */
+export function parseJsonObject(request: Request, body: string): Record<string, unknown> {
+  if (body.trim() === '') return {}
+  if (mediaType(request) !== 'application/json')
+    throw new PoppyError('unsupported_media_type', { description: 'The body must be application/json.' })
+  const parsed = parse(body)
+  if (!isJsonObject(parsed)) throw new PoppyError('invalid_request', { description: 'The body must be a JSON object.' })
+  return parsed
+}
+
+function parse(body: string): unknown {
+  try {
+    return parseStrictJson(body)
+  } catch (error) {
+    throw new PoppyError('invalid_request', {
+      description: error instanceof JsonError ? error.message : 'The body is not JSON.',
+      cause: error,
+    })
+  }
 }

@@ -1,6 +1,6 @@
 import { PoppyError } from '@poppyseed/protocol'
 
-/** Finds who answers a request: exact paths and one level below a prefix. Nothing of the protocol is known here. */
+/** Finds who answers a request: exact paths, one level below a prefix, and a word below that. Nothing of the protocol is known here. */
 
 /** Answers a request; `rest` is the decoded segment below a `/*` path, and empty elsewhere. */
 export type Handler = (request: Request, rest: string) => Response | Promise<Response>
@@ -23,24 +23,38 @@ export interface Router {
   ) => { readonly route: Route; readonly rest: string; readonly template: string } | null
 }
 
-/** @param routes by path; a path that ends in `/*` takes one segment more, which the handler gets decoded */
+/**
+ * @param routes by path; a path that ends in `/*` takes one segment more, which the handler gets decoded, and so does one
+ * that ends in `/*` and a word, such as `/*\/confirm`
+ */
 export function createRouter(routes: Readonly<Record<string, Route>>): Router {
   const exact = new Map<string, Route>()
   const below = new Map<string, { readonly route: Route; readonly template: string }>()
   for (const [path, route] of Object.entries(routes)) {
-    if (path.endsWith('/*')) below.set(path.slice(0, -2), { route, template: `${path.slice(0, -1)}{name}` })
+    if (/\/\*(?:\/|$)/.test(path)) below.set(path, { route, template: path.replace('*', '{name}') })
     else exact.set(path, route)
   }
   return {
     find(pathname) {
       const route = exact.get(pathname)
       if (route) return { route, rest: '', template: pathname }
-      const slash = pathname.lastIndexOf('/')
-      const parent = below.get(pathname.slice(0, slash))
-      const rest = pathname.slice(slash + 1)
-      return parent && rest !== '' ? { ...parent, rest: decode(rest) } : null
+      for (const { pattern, rest } of patternsOf(pathname)) {
+        const parent = below.get(pattern)
+        if (parent) return { ...parent, rest: decode(rest) }
+      }
+      return null
     },
   }
+}
+
+/** The patterns that a path can be one of, with the segment that the handler gets: `/a/*`, and `/a/*\/b`. */
+export function patternsOf(pathname: string): readonly { readonly pattern: string; readonly rest: string }[] {
+  const [, before = '', middle = '', last = ''] = /^(?:(.*)\/)?([^/]*)\/([^/]*)$/.exec(pathname) ?? []
+  const above = pathname.slice(0, pathname.length - last.length - 1)
+  return [
+    ...(last === '' ? [] : [{ pattern: `${above}/*`, rest: last }]),
+    ...(last === '' || middle === '' ? [] : [{ pattern: `${before}/*/${last}`, rest: middle }]),
+  ]
 }
 
 function decode(segment: string): string {

@@ -10,17 +10,17 @@ import type { CancelOutcome, Outcome } from './outcome.ts'
 export type ApprovalNeed = RevisionsTable['approval']
 
 /** What `propose` works out, without changing anything. */
-export interface Proposal {
+export interface Proposal<Terms = unknown, Data = unknown> {
   /** Plain words for the person: all of it, with every effect and cost. */
   readonly summary: string
   /** The same as data. When it is given, it covers every effect and cost. */
-  readonly terms?: Readonly<Record<string, unknown>>
+  readonly terms?: Terms
   /** Seconds for which it may be confirmed; the operation's own when left out. */
   readonly expiresIn?: number
   /** Who may approve this revision; the operation's own when left out. */
   readonly approval?: ApprovalNeed
   /** What the company keeps for `perform` and tells nobody. JSON. */
-  readonly data?: unknown
+  readonly data?: Data
 }
 
 /** What `perform`, `reconcile` and `cancel` are told beside the agreement. */

@@ -3,6 +3,7 @@ import { formatChallenge, formatScope, isJsonObject, JsonError, PoppyError, pars
 import { readBody } from '../http/body.ts'
 import { wholeSeconds } from '../http/respond.ts'
 import { takeWhole } from '../http/until-sent.ts'
+import type { Proposed } from '../operations/operation-tool.ts'
 import type { Principal } from '../sessions/principal.ts'
 import type { Logger } from '../store/database.ts'
 import { isWelcomePage } from './mcp-origin.ts'
@@ -90,8 +91,10 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
         const context = { principal, signal, via: 'mcp' } as const
         const { value, json } = await registry.call(tool.name, params.arguments ?? {}, context)
         // A text is told as it is: quotes and escapes would be for a parser, and models read it.
-        const text = typeof value === 'string' ? value : json
-        const result = { content: [{ type: 'text' as const, text }], structuredContent: value }
+        const texts = tool.proposes
+          ? [(value as Proposed).operation.summary, json]
+          : [typeof value === 'string' ? value : json]
+        const result = { content: texts.map((text) => ({ type: 'text' as const, text })), structuredContent: value }
         return server.projectCallToolResult(result, tool.output?.json) as CallToolResult
       } catch (thrown) {
         const error = withUnion(thrown, principal)

@@ -1,5 +1,8 @@
 import { makeId, PoppyError } from '@poppyseed/protocol'
 import { ConfigurationError } from '../configuration-error.ts'
+import type { Operation } from '../operations/definition.ts'
+import { isOperation } from '../operations/operation.ts'
+import { type Propose, toolOf } from '../operations/operation-tool.ts'
 import type { Principal } from '../sessions/principal.ts'
 import { requireScopes } from '../sessions/rights.ts'
 import type { Logger } from '../store/database.ts'
@@ -8,7 +11,7 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 import { forLog, runWithin } from './run.ts'
 import { isTool, type Tool, type ToolContext } from './tool.ts'
 
-/** The tools of a Company (6): the one place where a tool is found, its rights checked, and the tool run. */
+/** The tools of a Company (6), its operations among them: the one place where one is found, its rights checked, and run. */
 
 /** What a call came to. */
 export interface ToolResult {
@@ -19,6 +22,10 @@ export interface ToolResult {
 
 /** What {@link createToolRegistry} needs. */
 export interface ToolRegistryOptions {
+  /** Operations, which stand among the tools and answer with a proposal; none when left out. */
+  readonly operations?: readonly Operation[]
+  /** Works out a proposal and keeps it; left out where the registry is made for what it refuses. */
+  readonly propose?: Propose
   /** Every scope that the Company publishes; a tool may need no other. */
   readonly declaredScopes: readonly string[]
   /** Every scope that some sign-in can grant; left out, it isn't looked at. */
@@ -68,27 +75,43 @@ const maxValues = 20_000
  * @throws ConfigurationError for a name used twice, a scope that isn't declared, or something that isn't a tool
  */
 export function createToolRegistry(tools: readonly Tool[], options: ToolRegistryOptions): ToolRegistry {
+  const { operations = [], propose = nobodyProposes } = options
   const byName = new Map<string, Tool>()
   for (const [index, tool] of tools.entries()) {
-    if (!isTool(tool))
-      throw new ConfigurationError(`tools[${index}] is not a tool. Write tool({ name, description, run }).`)
-    if (byName.has(tool.name)) throw new ConfigurationError(`Two tools are named ${tool.name}. Rename one of them.`)
+    if (isTool(tool)) continue
+    throw new ConfigurationError(
+      isOperation(tool)
+        ? `tools[${index}] is an operation. Write operations: [${(tool as Operation).name}].`
+        : `tools[${index}] is not a tool. Write tool({ name, description, run }).`,
+    )
+  }
+  const all = [...tools, ...operations.map((operation) => toolOf(operation, propose))]
+  for (const tool of all) {
+    const kind = tool.proposes ? 'Operation' : 'Tool'
+    const other = byName.get(tool.name)
+    if (other !== undefined)
+      throw new ConfigurationError(
+        other.proposes === tool.proposes
+          ? `Two ${kind.toLowerCase()}s are named ${tool.name}. Rename one of them.`
+          : `A tool and an operation are named ${tool.name}. Rename one of them.`,
+      )
     const unknown = tool.scopes.find((scope) => !options.declaredScopes.includes(scope))
     if (unknown !== undefined) {
       throw new ConfigurationError(
-        `Tool ${tool.name} needs the scope ${unknown}, which the company doesn't declare. Write scopes: { '${unknown}': 'What it lets an agent do' }, or change the tool's scope.`,
+        `${kind} ${tool.name} needs the scope ${unknown}, which the company doesn't declare. Write scopes: { '${unknown}': 'What it lets an agent do' }, or change the ${kind.toLowerCase()}'s scope.`,
       )
     }
     // It would answer everybody with a refusal: a mistake that only its users would find.
     const beyond = tool.scopes.find((scope) => options.grantableScopes?.includes(scope) === false)
     if (beyond !== undefined) {
       throw new ConfigurationError(
-        `Tool ${tool.name} needs the scope ${beyond}, which no type of sign-in can grant, so nobody could call it. Add it: signIn: { direct: ['${beyond}'] }.`,
+        `${kind} ${tool.name} needs the scope ${beyond}, which no type of sign-in can grant, so nobody could call it. Add it: signIn: { direct: ['${beyond}'] }.`,
       )
     }
-    if (tool.extension !== undefined && options.extensions?.includes(tool.extension) !== true) {
+    const unlisted = tool.extensions.find((one) => options.extensions?.includes(one) !== true)
+    if (unlisted !== undefined) {
       throw new ConfigurationError(
-        `Tool ${tool.name} needs the extension ${tool.extension}, which the company doesn't list. Write extensions: { '${tool.extension}': { version: 1 } }, or change the tool's extension.`,
+        `${kind} ${tool.name} needs the extension ${unlisted}, which the company doesn't list. Write extensions: { '${unlisted}': { version: 1 } }, or change the ${kind.toLowerCase()}'s extension.`,
       )
     }
     byName.set(tool.name, tool)
@@ -98,7 +121,7 @@ export function createToolRegistry(tools: readonly Tool[], options: ToolRegistry
     const tool = byName.get(name)
     if (!tool) throw new PoppyError('tool_not_found', { description: 'There is no tool of this name.' })
     // 3.3: first, so that nobody signs in for what their agent can't do
-    if (tool.extension !== undefined) await options.requireExtension?.(principal, tool.extension)
+    for (const extension of tool.extensions) await options.requireExtension?.(principal, extension)
     // 4.4: the same rule here and at the site's own API
     requireScopes(principal, tool.scopes)
     return tool
@@ -127,8 +150,10 @@ export function createToolRegistry(tools: readonly Tool[], options: ToolRegistry
     })
   }
 
-  return { tools: Object.freeze([...tools]), find: (name) => byName.get(name), authorize, call }
+  return { tools: Object.freeze(all), find: (name) => byName.get(name), authorize, call }
 }
+
+const nobodyProposes: Propose = () => Promise.reject(new TypeError('Nobody keeps proposals here.'))
 
 function partOf(tool: Tool, { via }: ToolContext): Part {
   return { name: `tool ${tool.name}`, attributes: { 'poppy.tool.name': tool.name, 'poppy.tool.via': via } }

@@ -86,12 +86,14 @@ export interface Tool {
   readonly output: CompiledSchema | undefined
   /** Every scope that a call needs; empty when none. */
   readonly scopes: readonly string[]
-  /** The extension that a call needs (3.3). */
-  readonly extension: string | undefined
+  /** Every extension that a call needs (3.3); empty when none. */
+  readonly extensions: readonly string[]
   readonly annotations: ToolAnnotations | undefined
   /** Milliseconds. */
   readonly timeout: number
   readonly run: (input: unknown, context: ToolContext) => unknown
+  /** Whether it answers with an operation, which changes nothing before it is confirmed. */
+  readonly proposes: boolean
 }
 
 const members: ReadonlySet<string> = new Set<keyof ToolDefinition<undefined, undefined>>([
@@ -108,6 +110,11 @@ const members: ReadonlySet<string> = new Set<keyof ToolDefinition<undefined, und
 ])
 
 const made = new WeakSet<object>()
+
+/** Whether a value may name a tool or an operation. */
+export function isToolName(name: unknown): name is string {
+  return typeof name === 'string' && /^[a-zA-Z0-9_-]{1,64}$/.test(name)
+}
 
 /** Whether a value came from {@link tool}. */
 export function isTool(value: unknown): value is Tool {
@@ -135,7 +142,7 @@ export function tool<
 >(definition: ToolDefinition<Input, Output, Scope>): Tool {
   if (!isPlain(definition)) throw new ConfigurationError('A tool is written tool({ name, description, run }).')
   const { name, title, description, timeout = 30_000, annotations } = definition
-  if (typeof name !== 'string' || !/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
+  if (!isToolName(name)) {
     throw new ConfigurationError(
       `A tool's name is 1 to 64 letters, digits, "_" and "-", such as "my_bookings"; this one is ${JSON.stringify(name)}.`,
     )
@@ -165,6 +172,7 @@ export function tool<
       `${where}: timeout is in milliseconds, a whole number from 1 to 600000, such as 30000.`,
     )
   }
+  const extension = readExtension(definition.extension, where)
   const checked: Tool = Object.freeze({
     name,
     title,
@@ -173,11 +181,12 @@ export function tool<
     output:
       definition.output === undefined ? undefined : compileSchema(definition.output, 'output', `${where}: output`),
     scopes: readScopes(definition.scope, where),
-    extension: readExtension(definition.extension, where),
+    extensions: extension === undefined ? [] : [extension],
     annotations: readAnnotations(annotations, where),
     timeout,
     // The schema has made sure of the type by the time that this is called.
     run: definition.run as Tool['run'],
+    proposes: false,
   })
   made.add(checked)
   return checked
@@ -190,7 +199,8 @@ const takesNothing: CompiledSchema = {
   validate: async () => ({ value: {} }),
 }
 
-function objectSchema(schema: ToolSchema | undefined, where: string): CompiledSchema {
+/** An object schema, made ready; nothing is taken where none is given. */
+export function objectSchema(schema: ToolSchema | undefined, where: string): CompiledSchema {
   if (schema === undefined) return takesNothing
   const compiled = compileSchema(schema, 'input', `${where}: input`)
   const { json } = compiled
@@ -202,7 +212,8 @@ function objectSchema(schema: ToolSchema | undefined, where: string): CompiledSc
   throw new ConfigurationError(`${where}: input must be an object, such as z.object({ from: z.iso.date() }).`)
 }
 
-function readScopes(scope: ScopeNeed | undefined, where: string): readonly string[] {
+/** @throws ConfigurationError for what is no scope */
+export function readScopes(scope: ScopeNeed | undefined, where: string): readonly string[] {
   const scopes: readonly string[] =
     scope === undefined ? [] : typeof scope === 'object' && scope !== null ? [...scope] : [scope]
   for (const one of scopes) {
@@ -214,7 +225,8 @@ function readScopes(scope: ScopeNeed | undefined, where: string): readonly strin
   return Object.freeze([...new Set(scopes)])
 }
 
-function readExtension(extension: unknown, where: string): string | undefined {
+/** @throws ConfigurationError for what is no name of an extension */
+export function readExtension(extension: unknown, where: string): string | undefined {
   if (extension === undefined) return undefined
   if (typeof extension === 'string' && extensionDomain(extension) !== null) return extension
   throw new ConfigurationError(
@@ -224,7 +236,8 @@ function readExtension(extension: unknown, where: string): string | undefined {
 
 const hints = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const
 
-function readAnnotations(annotations: ToolAnnotations | undefined, where: string): ToolAnnotations | undefined {
+/** @throws ConfigurationError for what MCP has no hint for */
+export function readAnnotations(annotations: ToolAnnotations | undefined, where: string): ToolAnnotations | undefined {
   if (annotations === undefined) return undefined
   for (const [name, value] of Object.entries(annotations)) {
     if (hints.some((hint) => hint === name) && typeof value === 'boolean') continue

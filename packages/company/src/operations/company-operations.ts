@@ -1,0 +1,250 @@
+import { type OperationState, operationStates, PoppyError } from '@poppyseed/protocol'
+import type { StoredOperation, TrailEntry } from './agreement.ts'
+import { cancel } from './cancelling.ts'
+import type { ApprovalNeed, Proposal } from './definition.ts'
+import { digestOf } from './digest.ts'
+import { currentOperation, type OperationParts } from './parts.ts'
+import { checkProposal } from './proposal.ts'
+import { addRevision, listOperations, trailOf } from './store.ts'
+import { stateAt } from './wire.ts'
+
+/** `company.operations`: what the company's own code and staff see and do. */
+
+/** An operation as the company's own code sees it. Times are milliseconds since 1970. */
+export interface OperationRecord {
+  readonly id: string
+  readonly name: string
+  readonly state: OperationState
+  /** The latest revision: what follows is what it says. */
+  readonly revision: number
+  readonly summary: string
+  readonly terms: unknown
+  readonly input: unknown
+  readonly data: unknown
+  readonly approval: ApprovalNeed
+  readonly expiresAt: number | null
+  /** The account that it belongs to; null for one that was proposed signed out. */
+  readonly account: string | null
+  readonly clientId: string
+  readonly userId: string
+  readonly sessionId: string
+  readonly confirmation: {
+    readonly revision: number
+    /** `page`: by the person on the company's own page. */
+    readonly approvedBy: 'user' | 'standing_permission' | 'page'
+    readonly confirmedAt: number
+    readonly scopes: readonly string[]
+  } | null
+  readonly result: unknown
+  /** When `perform` was first about to be called. */
+  readonly startedAt: number | null
+  /** Since when its outcome isn't known. */
+  readonly unknownSince: number | null
+  readonly cancelAskedAt: number | null
+  readonly createdAt: number
+  readonly updatedAt: number
+  readonly finishedAt: number | null
+  /** The page on which the person can see and confirm it; null for one that was proposed signed out. */
+  readonly page: string | null
+}
+
+/** Which operations `company.operations.list` gives. */
+export interface OperationsAsked {
+  readonly account?: string
+  readonly clientId?: string
+  readonly name?: string
+  readonly state?: OperationState
+  /** `after` of the page before. */
+  readonly after?: string
+  /** How many at most: 50 when left out, at most 200. */
+  readonly limit?: number
+}
+
+/** A page of operations, newest first. */
+export interface OperationsPage {
+  readonly operations: readonly OperationRecord[]
+  /** Gives the next page; null where there is none. */
+  readonly after: string | null
+}
+
+/** Who does something, in the company's words: a member of staff, a job. It stands in the trail. */
+export interface By {
+  readonly by: string
+}
+
+/** What `company.operations.revise` is given: which revision it replaces, and a whole proposal. `data` left out stays. */
+export interface Revision extends Proposal<Readonly<Record<string, unknown>> | null> {
+  /** The revision that is the latest now, as far as you know. */
+  readonly revision: number
+}
+
+/** `company.operations`. */
+export interface CompanyOperations {
+  /** An operation, or null. */
+  readonly get: (id: string) => Promise<OperationRecord | null>
+  /** @throws TypeError for a filter that is none */
+  readonly list: (asked?: OperationsAsked) => Promise<OperationsPage>
+  /** All that happened to an operation, in order: what, when, by whom and by which channel. Empty when there is none. */
+  readonly trail: (id: string) => Promise<readonly TrailEntry[]>
+  /**
+   * Replaces the terms of a proposal: the revision before can't be confirmed any more.
+   * @throws PoppyError `operation_not_found`; `revision_conflict` when another revision is the latest, or nobody may
+   * confirm it any more
+   */
+  readonly revise: (id: string, revision: Revision, by: By) => Promise<OperationRecord>
+  /**
+   * Cancels what has not begun; what has, its `cancel` is asked to stop, and that may come too late. Gives the operation as
+   * it is then.
+   * @throws PoppyError `operation_not_found`
+   */
+  readonly cancel: (id: string, by: By & { readonly reason?: string }) => Promise<OperationRecord>
+}
+
+const mostOnPage = 200
+
+/** Makes `company.operations`. */
+export function createCompanyOperations(parts: OperationParts, pageOf: (id: string) => string): CompanyOperations {
+  const recordOf = (stored: StoredOperation) => toRecord(stored, { now: parts.now(), page: pageOf })
+
+  async function existing(id: string): Promise<StoredOperation> {
+    const found = typeof id === 'string' ? await currentOperation(parts, id) : null
+    if (found === null) throw new PoppyError('operation_not_found', { description: `There is no operation ${id}.` })
+    return found
+  }
+
+  return {
+    async get(id) {
+      const found = typeof id === 'string' ? await currentOperation(parts, id) : null
+      return found === null ? null : recordOf(found)
+    },
+
+    async list(asked = {}) {
+      const { account, clientId, name, state, after, limit = 50 } = asked
+      if (!Number.isInteger(limit) || limit < 1 || limit > mostOnPage)
+        throw new TypeError(`limit is a whole number from 1 to ${mostOnPage}.`)
+      for (const [filter, value] of Object.entries({ account, clientId, name })) {
+        if (value !== undefined && typeof value !== 'string')
+          throw new TypeError(`${filter} is a text, or is left out.`)
+      }
+      if (state !== undefined && !operationStates.includes(state))
+        throw new TypeError(`state is one of: ${operationStates.join(', ')}.`)
+      const found = await listOperations(await parts.scope(), {
+        ...(account === undefined ? {} : { account }),
+        ...(clientId === undefined ? {} : { clientId }),
+        ...(name === undefined ? {} : { name }),
+        ...(state === undefined ? {} : { state }),
+        ...(after === undefined ? {} : { after: readCursor(after) }),
+        limit: limit + 1,
+      })
+      const shown = found.slice(0, limit)
+      const last = shown.at(-1)?.operation
+      return {
+        operations: shown.map(recordOf),
+        after: found.length > limit && last !== undefined ? `${last.created_at}.${last.id}` : null,
+      }
+    },
+
+    trail: async (id) => trailOf(await parts.scope(), id),
+
+    async revise(id, { revision: from, ...proposal }, { by }) {
+      checkBy(by)
+      const { operation, revision: latest } = await existing(id)
+      const definition = parts.operations.get(operation.name)
+      if (definition === undefined) throw new TypeError(`The company has no operation named ${operation.name}.`)
+      const now = parts.now()
+      const { data = latest.data, ...checked } = checkProposal(proposal, { operation: definition, now })
+      if (checked.approval === 'page' && (!parts.hasPage || operation.account === null))
+        throw new TypeError(
+          "approval 'page' takes `account` and `signInPage`, and an operation that belongs to an account.",
+        )
+      const revision = {
+        operation_id: id,
+        revision: from + 1,
+        summary: checked.summary,
+        terms: checked.terms,
+        input: latest.input,
+        data,
+        approval: checked.approval,
+        expires_at: checked.expiresAt,
+      }
+      const changed = await addRevision(await parts.scope(), {
+        id,
+        now,
+        from,
+        revision: { ...revision, digest: digestOf(revision), created_at: now },
+        entry: { event: 'revised', channel: 'company', who: { staff: by }, revision: from + 1 },
+        tells: parts.tells,
+      })
+      if (changed === null)
+        throw new PoppyError('revision_conflict', {
+          description: `Operation ${id} can't be revised from revision ${from}: it has another, or is no longer proposed.`,
+        })
+      parts.changes.changed(id)
+      parts.poke(id)
+      return recordOf(await existing(id))
+    },
+
+    async cancel(id, { by, reason }) {
+      checkBy(by)
+      if (reason !== undefined && (typeof reason !== 'string' || reason.trim() === '' || reason.length > 1000))
+        throw new TypeError('reason is a sentence for the person, of at most 1000 characters, or is left out.')
+      return recordOf(await cancel(parts, await existing(id), { channel: 'company', who: { staff: by }, reason }))
+    },
+  }
+}
+
+function checkBy(by: unknown): void {
+  if (typeof by !== 'string' || by.trim() === '' || by.length > 200)
+    throw new TypeError("Say who does it, for the trail: { by: 'Rita at the front desk' }, at most 200 characters.")
+}
+
+function readCursor(after: string): { readonly createdAt: number; readonly id: string } {
+  const [, createdAt, id] = (typeof after === 'string' && /^([0-9]{1,16})\.([A-Za-z0-9_-]{1,64})$/.exec(after)) || []
+  if (createdAt === undefined || id === undefined) throw new TypeError('after is what the page before gave as `after`.')
+  return { createdAt: Number(createdAt), id }
+}
+
+function toRecord(
+  stored: StoredOperation,
+  { now, page }: { readonly now: number; readonly page: (id: string) => string },
+): OperationRecord {
+  const { operation, revision } = stored
+  const { confirmed_revision, approved_by, confirmed_at, confirmed_scopes } = operation
+  return {
+    id: operation.id,
+    name: operation.name,
+    state: stateAt(stored, now),
+    revision: operation.revision,
+    summary: revision.summary,
+    terms: parse(revision.terms),
+    input: parse(revision.input),
+    data: parse(revision.data),
+    approval: revision.approval,
+    expiresAt: revision.expires_at,
+    account: operation.account,
+    clientId: operation.client_id,
+    userId: operation.user_id,
+    sessionId: operation.session_id,
+    confirmation:
+      confirmed_revision === null || approved_by === null || confirmed_at === null
+        ? null
+        : {
+            revision: confirmed_revision,
+            approvedBy: approved_by,
+            confirmedAt: confirmed_at,
+            scopes: (confirmed_scopes ?? '').split(' ').filter((scope) => scope !== ''),
+          },
+    result: parse(operation.result),
+    startedAt: operation.started_at,
+    unknownSince: operation.unknown_since,
+    cancelAskedAt: operation.cancel_asked_at,
+    createdAt: operation.created_at,
+    updatedAt: operation.updated_at,
+    finishedAt: operation.finished_at,
+    page: operation.account === null ? null : page(operation.id),
+  }
+}
+
+function parse(json: string | null): unknown {
+  return json === null ? null : JSON.parse(json)
+}

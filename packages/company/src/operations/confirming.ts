@@ -1,0 +1,193 @@
+import { type Approval, PoppyError } from '@poppyseed/protocol'
+import type { Principal } from '../sessions/principal.ts'
+import { requireScopes } from '../sessions/rights.ts'
+import type { Actor, Channel, StoredOperation } from './agreement.ts'
+import type { Operation } from './definition.ts'
+import { currentOperation, noticeExpiry, type OperationParts } from './parts.ts'
+import { actorOf } from './proposing.ts'
+import { confirmOperation, findOperation } from './store.ts'
+
+/** Reading and confirming (Operations 3.2, 5.2): whose an operation is, and what has to be right before it is begun. */
+
+const notFound = () => new PoppyError('operation_not_found', { description: 'There is no such operation.' })
+
+/** An id as we make them; what is none isn't looked for. */
+const isId = (id: string) => /^[A-Za-z0-9_-]{1,64}$/.test(id)
+
+/**
+ * An operation that a Principal may read, confirm and cancel (3.2): of its account, through the same Personal Agent; one
+ * that was proposed signed out, of its client and User.
+ * @throws PoppyError `operation_not_found`, or `sign_in_required` for a Session that isn't signed in to the account
+ */
+export async function ownOperation(parts: OperationParts, id: string, principal: Principal): Promise<StoredOperation> {
+  const found = isId(id) ? await currentOperation(parts, id) : null
+  // Another agent learns nothing, not even that there is one.
+  if (found === null || found.operation.client_id !== principal.clientId) throw notFound()
+  const { account, user_id } = found.operation
+  if (account === null) {
+    if (user_id !== principal.userId) throw notFound()
+    return found
+  }
+  if (principal.account === null)
+    throw new PoppyError('sign_in_required', { description: 'This needs the User to be signed in.' })
+  if (principal.account !== account) throw notFound()
+  return found
+}
+
+/** Lays the operation as it is now beside an error. */
+export function withOperation(parts: OperationParts, stored: StoredOperation, error: PoppyError): PoppyError {
+  const { code, description, reason, scope, extra } = error
+  return new PoppyError(code, {
+    ...(description === undefined ? {} : { description }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(scope === undefined ? {} : { scope }),
+    extra: { ...extra, operation: parts.write(stored) },
+  })
+}
+
+/**
+ * Whether a Principal has what the operation's action needs.
+ * @throws PoppyError `insufficient_scope` or `sign_in_required` with the operation, `temporarily_unavailable` where the
+ * company has no operation of this name now
+ */
+export function requireAction(parts: OperationParts, stored: StoredOperation, principal: Principal): Operation {
+  const operation = definitionOf(parts, stored)
+  try {
+    requireScopes(principal, operation.scopes)
+  } catch (error) {
+    throw error instanceof PoppyError ? withOperation(parts, stored, error) : error
+  }
+  return operation
+}
+
+function definitionOf(parts: OperationParts, stored: StoredOperation): Operation {
+  const { name } = stored.operation
+  const operation = parts.operations.get(name)
+  if (operation !== undefined) return operation
+  // Another instance may have it already, or still: nothing is lost by asking again.
+  throw new PoppyError('temporarily_unavailable', {
+    description: 'This can’t be done at the moment. Try again later.',
+    reason: `no operation named ${name}`,
+    retryAfter: 60,
+  })
+}
+
+/** What confirms a revision. */
+export interface Confirmation {
+  readonly revision: number
+  readonly approvedBy: Approval
+}
+
+/**
+ * Confirms a revision, on the word of a Personal Agent. The checks stand in the order of Operations 5.2; an operation that is
+ * no longer proposed is given back as it is.
+ * @throws PoppyError `operation_not_found`, `sign_in_required`, `insufficient_scope`, `revision_conflict`,
+ * `user_approval_required`, `company_confirmation_required`, all but the first two with the operation as it is now
+ */
+export async function confirmByAgent(
+  parts: OperationParts,
+  id: string,
+  { revision, approvedBy }: Confirmation,
+  principal: Principal,
+): Promise<StoredOperation> {
+  const found = await ownOperation(parts, id, principal)
+  requireAction(parts, found, principal)
+  return confirm(parts, found, {
+    revision,
+    approvedBy,
+    channel: 'endpoint',
+    who: actorOf(principal),
+    scopes: principal.scopes,
+    check: (current) => checkApproval(parts, current, approvedBy),
+  })
+}
+
+function checkApproval(parts: OperationParts, current: StoredOperation, approvedBy: Approval): void {
+  const { approval } = current.revision
+  if (approval === 'page') {
+    const { confirmation_url } = parts.write(current)
+    throw withOperation(
+      parts,
+      current,
+      new PoppyError('company_confirmation_required', {
+        description: 'Only the User can confirm this, on the company’s own page: confirmation_url.',
+        extra: { confirmation_url },
+      }),
+    )
+  }
+  if (approval === 'user' && approvedBy !== 'user')
+    throw withOperation(
+      parts,
+      current,
+      new PoppyError('user_approval_required', {
+        description: 'The User has to approve this revision; a standing permission is not enough.',
+      }),
+    )
+}
+
+/** How {@link confirm} is asked. */
+export interface ConfirmOptions {
+  readonly revision: number
+  readonly approvedBy: 'user' | 'standing_permission' | 'page'
+  readonly channel: Channel
+  readonly who: Actor
+  readonly scopes: readonly string[]
+  /** Throws where this approval isn't enough for the revision. */
+  readonly check: (current: StoredOperation) => void
+}
+
+/** How often it is looked again when the operation changes at that very moment. */
+const mostTries = 5
+
+/**
+ * Confirms the latest revision and has it performed, in one step that only one of several makes. Gives the operation as it
+ * is then, also when it was no longer proposed.
+ * @throws PoppyError `revision_conflict` with the operation, and what `check` throws
+ */
+export async function confirm(
+  parts: OperationParts,
+  found: StoredOperation,
+  { revision, approvedBy, channel, who, scopes, check }: ConfirmOptions,
+): Promise<StoredOperation> {
+  const scope = await parts.scope()
+  const { id } = found.operation
+  let current: StoredOperation | null = found
+  for (let tries = 0; tries < mostTries; tries++) {
+    if (current === null) throw notFound()
+    if (current.operation.state !== 'proposed') return current
+    if (current.operation.revision !== revision)
+      throw withOperation(
+        parts,
+        current,
+        new PoppyError('revision_conflict', {
+          description:
+            'The terms are others now: nothing was confirmed. Ask for approval of the revision in `operation`.',
+        }),
+      )
+    check(current)
+    const now = parts.now()
+    const changed = await confirmOperation(scope, {
+      id,
+      now,
+      confirmed: revision,
+      approvedBy,
+      scopes: scopes.join(' '),
+      dueAt: now,
+      tells: parts.tells,
+      entry: { event: 'confirmed', channel, who, revision, detail: { approved_by: approvedBy } },
+    })
+    if (changed !== null) {
+      parts.changes.changed(id)
+      parts.poke(id)
+      current = await findOperation(scope, id)
+      if (current === null) throw notFound()
+      return current
+    }
+    const seen: StoredOperation | null = await findOperation(scope, id)
+    current = seen === null ? null : await noticeExpiry(parts, scope, seen)
+  }
+  throw new PoppyError('temporarily_unavailable', {
+    description: 'The operation changes too fast. Try again.',
+    retryAfter: 1,
+  })
+}

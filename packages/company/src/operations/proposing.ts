@@ -1,0 +1,125 @@
+import { makeId } from '@poppyseed/protocol'
+import { sha256 } from '../crypto/hash.ts'
+import type { Principal } from '../sessions/principal.ts'
+import type { ToolContext } from '../tools/tool.ts'
+import type { Entry, StoredOperation } from './agreement.ts'
+import type { Operation } from './definition.ts'
+import { digestOf } from './digest.ts'
+import type { Propose } from './operation-tool.ts'
+import { noticeExpiry, type OperationParts } from './parts.ts'
+import { checkProposal, inputToJson } from './proposal.ts'
+import { addToTrail, findOpen, findOperation, insertOperation } from './store.ts'
+
+/** Proposing (Operations 4): an operation is called like a tool, changes nothing, and answers with what it would do. */
+
+/** How often it is tried again when an open one for the same thing ends at that moment. */
+const mostTries = 5
+/** Entries of a trail that asking again may fill. */
+const mostAsked = 100
+const longestIdentity = 1000
+
+/** Makes {@link Propose}. */
+export function createProposing(parts: OperationParts): Propose {
+  return async (operation, input, context) => {
+    const scope = await parts.scope()
+    const inputJson = inputToJson(input, operation)
+    const identity = identityOf(operation, input, context)
+    const open = identity === null ? null : await openOne(identity, context)
+    if (open !== null) return { operation: parts.write(open) }
+
+    const proposal = await operation.propose(input, context)
+    // Nobody waits for it any more: then nothing is kept of it.
+    context.signal.throwIfAborted()
+    const now = parts.now()
+    const { summary, terms, data = null, approval, expiresAt } = checkProposal(proposal, { operation, now })
+    if (approval === 'page' && (!parts.hasPage || context.principal.account === null))
+      throw new TypeError(
+        `The proposal of ${operation.name} wants approval on the company's own page: that takes \`account\` and \`signInPage\`, and a Session that is signed in.`,
+      )
+    const { principal, via } = context
+    const id = makeId('opn', parts.random)
+    const terms_ = { summary, terms, input: inputJson, data, approval, expires_at: expiresAt }
+    const revision = { operation_id: id, revision: 1, ...terms_ }
+    const row = {
+      id,
+      name: operation.name,
+      client_id: principal.clientId,
+      user_id: principal.userId,
+      account: principal.account,
+      session_id: principal.sessionId,
+      identity,
+      expires_at: expiresAt,
+      created_at: now,
+      updated_at: now,
+      ...untouched,
+    } as const
+    const entry: Entry = { event: 'proposed', channel: via, who: actorOf(principal), revision: 1 }
+    for (let tries = 0; tries < mostTries; tries++) {
+      const isKept = await insertOperation(scope, {
+        operation: row,
+        revision: { ...revision, digest: digestOf(revision), created_at: now },
+        entry,
+        tells: parts.tells,
+      })
+      if (isKept) {
+        parts.poke(id)
+        const kept = await findOperation(scope, id)
+        if (kept === null) throw new Error('An operation that was just kept is gone.')
+        return { operation: parts.write(kept) }
+      }
+      const other = identity === null ? null : await openOne(identity, context)
+      if (other !== null) return { operation: parts.write(other) }
+    }
+    throw new Error(`Operations of ${operation.name} for the same thing end and begin faster than one can be kept.`)
+  }
+
+  /** The open operation for a thing; null when there is none, or only one that is over. */
+  async function openOne(identity: string, { principal, via }: ToolContext): Promise<StoredOperation | null> {
+    const scope = await parts.scope()
+    const found = await findOpen(scope, identity)
+    if (found === null) return null
+    const current = await noticeExpiry(parts, scope, found)
+    if (current === null || current.operation.identity === null) return null
+    const { id, revision, trail } = current.operation
+    if (trail < mostAsked) {
+      const entry: Entry = { event: 'asked_again', channel: via, who: actorOf(principal), revision }
+      await addToTrail(scope, { id, now: parts.now(), entry })
+    }
+    return current
+  }
+}
+
+const untouched = {
+  state: 'proposed',
+  revision: 1,
+  confirmed_revision: null,
+  approved_by: null,
+  confirmed_at: null,
+  confirmed_scopes: null,
+  turn: 0,
+  started_at: null,
+  unknown_since: null,
+  cancel_asked_at: null,
+  trail: 1,
+  result: null,
+  finished_at: null,
+} as const
+
+/** Who an agent is, as a trail has it. */
+export function actorOf({ clientId, userId, sessionId }: Principal) {
+  return { clientId, userId, sessionId }
+}
+
+/** Whose it is and what it is about, as one hash; null for a thing of its own. */
+function identityOf(operation: Operation, input: unknown, context: ToolContext): string | null {
+  const identity: unknown = operation.identity?.(input, context)
+  if (identity === undefined) return null
+  if (typeof identity !== 'string' || identity === '' || identity.length > longestIdentity)
+    throw new TypeError(
+      `identity of ${operation.name} gives a text of 1 to ${longestIdentity} characters, such as a booking's number, or undefined.`,
+    )
+  const { clientId, userId, account } = context.principal
+  // Another agent can't use what this one proposed, so it never gets it back either.
+  const owner = account === null ? [clientId, null, userId] : [clientId, account]
+  return sha256(JSON.stringify([operation.name, identity, ...owner]))
+}

@@ -1,0 +1,64 @@
+import { ConfigurationError, wrong } from '../configuration-error.ts'
+import type { Addresses } from '../discovery/addresses.ts'
+import type { CheckedExtensions } from '../discovery/extensions.ts'
+import type { Operation } from './definition.ts'
+import { isOperation } from './operation.ts'
+import { extensionName } from './operation-tool.ts'
+
+/** The settings for operations. */
+export interface OperationsConfig {
+  /** What an agent can propose and, once it is confirmed, have done: each made by `operation()`. */
+  readonly operations?: readonly Operation[]
+  /** Makes the operations endpoint a service with tokens of its own (4.3): an absolute URI. */
+  readonly operationsResource?: string
+}
+
+/** {@link OperationsConfig}, once it is known to be right. */
+export interface CheckedOperations {
+  readonly list: readonly Operation[]
+  readonly resource: string | undefined
+  /** What `poppy.json` lists of them (3.3). */
+  readonly extensions: CheckedExtensions
+  /** Whether there is a page on which a person can confirm. */
+  readonly hasPage: boolean
+}
+
+/** @throws ConfigurationError with a sentence that says what to write */
+export function checkOperations(
+  config: OperationsConfig & { readonly account?: unknown; readonly signInPage?: unknown },
+  { addresses, domains }: { readonly addresses: Addresses; readonly domains: readonly string[] },
+): CheckedOperations {
+  const { operations: list = [], operationsResource: resource } = config
+  if (!Array.isArray(list))
+    throw wrong('`operations` is a list: operations: [operation({ name, description, propose, perform })].')
+  for (const [index, one] of list.entries()) {
+    if (!isOperation(one))
+      throw new ConfigurationError(
+        `operations[${index}] is not an operation. Write operation({ name, description, propose, perform }).`,
+      )
+  }
+  const operations: readonly Operation[] = list
+  if (operations.length === 0) {
+    if (resource !== undefined) throw wrong('`operationsResource` is for operations, and there are none. Leave it out.')
+    return { list: [], resource: undefined, extensions: {}, hasPage: false }
+  }
+  const hasPage = config.account !== undefined && config.signInPage !== undefined
+  const onPage = operations.find(({ approval }) => approval === 'page')
+  if (onPage !== undefined && !hasPage)
+    throw wrong(
+      `Operation ${onPage.name} is confirmed on your own page, which takes \`account\` and \`signInPage\`: who is signed in to your site, and where they do so.`,
+    )
+  return {
+    list: operations,
+    resource,
+    hasPage,
+    extensions: {
+      [extensionName]: Object.freeze({
+        version: '1',
+        endpoint: addresses.operations,
+        ...(resource === undefined ? {} : { resource }),
+      }),
+      ...(onPage === undefined ? {} : { [`${domains[0]}/confirmation`]: Object.freeze({ version: '1' }) }),
+    },
+  }
+}
