@@ -2,29 +2,36 @@ import { section } from './section.ts'
 
 /** The Operations extension, version 1: approve the terms, confirm them, and do it at most once. */
 export const operations = section('ops', {
-  later: {
+  built: {
     discovery: 'table: company MUST state version 1 and an HTTPS endpoint in extensions.operations',
-    'version-agent': 'table: agent MUST list operations version 1 in its metadata document',
     'other-version': 'table: company MUST treat another version as the extension being absent',
-    'other-version-agent': 'table: agent MUST treat another version as the extension being absent',
-    'dpop-only': 'table: company MUST take DPoP Session Tokens only at the operations endpoint',
     'extension-required': 'table: company MUST answer extension_required for what it offers only as an operation',
     'extension-required-mcp': 'table: company MUST report extension_required inside MCP as a tool error',
     envelope: 'table: company MUST send an operation under the member operation',
-    'envelope-agent': 'table: agent MUST also read a bare operation, and id and status for operation_id and state',
     fields: 'table: company MUST state operation_id, revision, state and summary of an operation',
+    read: 'table: company MUST answer a read with 200 and the operation',
+    confirm:
+      'table: company MUST take a confirmation of a revision and of who approved it, and answer 200 with the operation',
+    'confirmation-recorded': 'table: company MUST record which revision was confirmed, on whose word and when',
+    'sign-in-required':
+      'table: company MUST answer sign_in_required to a signed-out token for an operation of an account',
+    'operation-not-found':
+      'table: company MUST answer 404 operation_not_found for an unknown operation or one of another owner',
+    'other-agent': 'table: company MUST refuse the operation to another Personal Agent',
+  },
+  later: {
+    'version-agent': 'table: agent MUST list operations version 1 in its metadata document',
+    'other-version-agent': 'table: agent MUST treat another version as the extension being absent',
+    'dpop-only': 'table: company MUST take DPoP Session Tokens only at the operations endpoint',
+    'envelope-agent': 'table: agent MUST also read a bare operation, and id and status for operation_id and state',
     'revision-immutable': 'table: company MUST NOT change a revision: other terms make a new one',
     'revision-counts': 'table: company MUST count revisions up from 1',
     'terms-complete': 'table: company MUST have each effect and cost in terms when it states them',
     'summary-complete': 'table: company MUST state the whole of the operation in plain words in its summary',
     'same-operation': 'table: company MUST return the existing operation rather than open a second for the same thing',
-    read: 'table: company MUST answer a read with 200 and the operation',
-    confirm:
-      'table: company MUST take a confirmation of a revision and of who approved it, and answer 200 with the operation',
     'latest-revision': 'table: company MUST refuse a confirmation of any revision but the latest',
     'revision-conflict':
       'table: company MUST answer an old revision with 409 revision_conflict and the current operation',
-    'confirmation-recorded': 'table: company MUST record which revision was confirmed, on whose word and when',
     'at-most-once': 'table: company MUST perform an operation at most once, however often it is confirmed',
     'confirm-again': 'table: company MUST answer a repeated confirmation with 200 and the operation as it is',
     'no-longer-proposed':
@@ -33,14 +40,9 @@ export const operations = section('ops', {
       'table: company MUST answer 403 user_approval_required to a standing permission where the User must approve',
     'insufficient-scope':
       'table: company MUST answer 403 insufficient_scope with the operation when scopes are missing',
-    'sign-in-required':
-      'table: company MUST answer sign_in_required to a signed-out token for an operation of an account',
-    'operation-not-found':
-      'table: company MUST answer 404 operation_not_found for an unknown operation or one of another owner',
     'invalid-request': 'table: company MUST answer 400 invalid_request for a malformed confirmation',
     'account-owns':
       'table: company MUST let each Session signed in to the account through the same Personal Agent read, confirm and cancel',
-    'other-agent': 'table: company MUST refuse the operation to another Personal Agent',
     'signed-out-owner': 'table: company MUST give an operation proposed signed out to its client_id and User ID',
     expires: 'table: company MUST let a proposed operation expire after expires_at',
     cancel: 'table: company MUST cancel a proposed operation on request and answer 200 with it',

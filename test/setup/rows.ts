@@ -1,4 +1,11 @@
-import type { AgentsTable, CodesTable, GrantsTable, SessionsTable } from '../../packages/company/src/store/tables.ts'
+import type {
+  AgentsTable,
+  CodesTable,
+  GrantsTable,
+  OperationsTable,
+  RevisionsTable,
+  SessionsTable,
+} from '../../packages/company/src/store/tables.ts'
 
 /** Rows for storage tests: complete, with only what a test is about written in it. */
 
@@ -69,6 +76,53 @@ export function agentRow(row: Partial<Row<AgentsTable>> = {}): Row<AgentsTable> 
     first_seen_at: now,
     last_seen_at: now,
     registered_at: null,
+    ...row,
+  }
+}
+
+export function operationRow(
+  row: Partial<Omit<Row<OperationsTable>, 'to_erase'>> = {},
+): Omit<Row<OperationsTable>, 'to_erase'> {
+  return {
+    id: 'o',
+    name: 'book_room',
+    client_id: 'https://agent.example/client',
+    user_id: 'user',
+    account: 'ada',
+    session_id: 's',
+    identity: null,
+    state: 'proposed',
+    revision: 1,
+    expires_at: now + minutes(15),
+    confirmed_revision: null,
+    approved_by: null,
+    confirmed_at: null,
+    confirmed_scopes: null,
+    turn: 0,
+    started_at: null,
+    unknown_since: null,
+    cancel_asked_at: null,
+    trail: 1,
+    result: null,
+    created_at: now,
+    updated_at: now,
+    finished_at: null,
+    ...row,
+  }
+}
+
+export function revisionRow(row: Partial<Row<RevisionsTable>> = {}): Row<RevisionsTable> {
+  return {
+    operation_id: 'o',
+    revision: 1,
+    summary: 'Two nights in a sea view room.',
+    terms: '{"nights":2}',
+    input: '{}',
+    data: null,
+    approval: 'user',
+    expires_at: now + minutes(15),
+    digest: 'digest',
+    created_at: now,
     ...row,
   }
 }

@@ -197,6 +197,7 @@ export function createCompany(config: CompanyConfig): Company {
   const lifecycle = createLifecycle({
     store: async () => config.store ?? (await defaultStore()),
     company: addresses.issuer,
+    retention: checked.operations.retention,
     now,
     log,
     durable: null,

@@ -3,6 +3,8 @@ import { createCompany as createWhole } from './company.ts'
 import type { CompanyConfig } from './config.ts'
 import { createCompany } from './create-company.ts'
 import { createAddresses } from './discovery/addresses.ts'
+import { operation } from './operations/operation.ts'
+import { succeeded } from './operations/outcome.ts'
 import type { Logger } from './store/database.ts'
 import { sqlite } from './store/sqlite.ts'
 import { tool } from './tools/tool.ts'
@@ -23,6 +25,14 @@ const signsIn: Partial<CompanyConfig> = {
   scopes: { 'poppy:read': 'See your bookings' },
 }
 const tools = [tool({ name: 'hello', description: 'Says hello.', run: () => 'hello' })]
+const operations = [
+  operation({
+    name: 'book',
+    description: 'Books.',
+    propose: () => ({ summary: 'A room.' }),
+    perform: () => succeeded(),
+  }),
+]
 const mcp = (url: string) => ({ type: 'mcp', url, description: 'Orders' }) as const
 
 const configs: Readonly<Record<string, Partial<CompanyConfig>>> = {
@@ -50,6 +60,8 @@ const configs: Readonly<Record<string, Partial<CompanyConfig>>> = {
     signIn: { direct: ['poppy:read'] },
     fetchDocument: async () => ({ document: {}, headers: new Headers() }),
   },
+  'with operations': { operations },
+  'with operations on pages of its own': { ...signsIn, operations, signIn: { direct: ['poppy:read'] } },
   'with browsers': { browser: true },
   'with MCP servers of its own': { apis: [mcp(`${origin}/orders/mcp`), mcp('https://api.miramar.example/mcp')] },
   'below a path': { ...signsIn, tools, basePath: '/svc2', signIn: { direct: ['poppy:read'] }, browser: true },
@@ -63,6 +75,7 @@ describe('what is known before a Company is loaded', () => {
     const urls = Object.values(addresses).filter((one) => typeof one === 'string')
     const paths = urls.filter((url) => url !== '').map((url) => new URL(url, origin).pathname)
     const asked = [...paths, ...paths.map((path) => path.replace(basePath, '')), '/orders/mcp', '/mcp', '/login']
+      .concat('/poppy/operations/opn_a/confirm', '/poppy/operations/opn_a/cancel', '/poppy/operations/opn_a/page')
       .concat('/.well-known/oauth-protected-resource/orders/mcp', '/.well-known/oauth-protected-resource/mcp')
       .flatMap((path) => [path, `${path}/`, `${path}/x`, `${path}/x/y`, `${path}x`])
     const [company, whole] = [createCompany({ ...least, ...config }), createWhole({ ...least, ...config })]

@@ -1,4 +1,5 @@
 import { PoppyError } from '@poppyseed/protocol'
+import type { Retention } from './operations/retention.ts'
 import { cleanUp } from './store/clean-up.ts'
 import type { Database, Logger, Scope, Store } from './store/database.ts'
 
@@ -65,6 +66,8 @@ const lastWords = 1000
 export function createLifecycle(options: {
   readonly store: () => Promise<Store>
   readonly company: string
+  /** How long operations are kept. */
+  readonly retention: Retention
   readonly now: () => number
   readonly log: Logger
   /** Null where nothing is durable. */
@@ -116,6 +119,7 @@ export function createLifecycle(options: {
     const pass = cleanUp(opened, {
       now: options.now(),
       limit: cleanUpBite,
+      retention: options.retention,
       log: options.log,
       signal: ending.signal,
     }).then(({ rows, isDone }) => options.log.debug({ rows, isDone }, 'cleaned up'))
@@ -142,6 +146,7 @@ export function createLifecycle(options: {
     const { rows, isDone } = await cleanUp(await scope(), {
       now: options.now(),
       limit: cleanUpBite,
+      retention: options.retention,
       mostBites: workBites,
       log: options.log,
       signal: ending.signal,

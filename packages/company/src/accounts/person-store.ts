@@ -1,4 +1,5 @@
 import { sha256 } from '../crypto/hash.ts'
+import { deleteOperationsOf, type PersonOperations, readOperationsOf } from '../operations/person-operations.ts'
 import { formLifetime } from '../sign-in/form-lifetime.ts'
 import type { Scope } from '../store/database.ts'
 import type {
@@ -19,7 +20,7 @@ import type {
 export type Person = string | { readonly clientId: string; readonly userId: string }
 
 /** A person's rows without what is secret in them. */
-export interface PersonRows {
+export interface PersonRows extends PersonOperations {
   readonly sessions: readonly Omit<SessionsTable, 'company' | 'epoch'>[]
   readonly grants: readonly Omit<GrantsTable, 'company' | 'token_hash'>[]
   readonly codes: readonly Omit<CodesTable, 'company' | 'code_hash' | 'code_challenge'>[]
@@ -97,7 +98,7 @@ export async function readPerson(scope: Scope, person: Person): Promise<PersonRo
       )
       .orderBy('created_at')
       .execute()
-    return { sessions, grants, codes, browsers, devices, mediated, forms }
+    return { sessions, grants, codes, browsers, devices, mediated, forms, ...(await readOperationsOf(scope, person)) }
   })
 }
 
@@ -154,9 +155,10 @@ export interface DeletedRows {
   readonly devices: number
   readonly mediated: number
   readonly forms: number
+  readonly operations: number
 }
 
-const kinds = ['sessions', 'grants', 'codes', 'browsers', 'devices', 'mediated', 'forms'] as const
+const kinds = ['sessions', 'grants', 'codes', 'browsers', 'devices', 'mediated', 'forms', 'operations'] as const
 
 /** Passes in which rows may still turn up: one that waited for a sign-in sees in the next what that has written. */
 const mostPasses = 5
@@ -172,7 +174,7 @@ export async function deletePerson(
   scope: Scope,
   { person, formsUntil }: { readonly person: Person; readonly formsUntil: number },
 ): Promise<DeletedRows> {
-  const total = { sessions: 0, grants: 0, codes: 0, browsers: 0, devices: 0, mediated: 0, forms: 0 }
+  const total = { sessions: 0, grants: 0, codes: 0, browsers: 0, devices: 0, mediated: 0, forms: 0, operations: 0 }
   return scope.db.transaction(async () => {
     if (typeof person === 'string') await endForms(scope, { account: person, until: formsUntil })
     for (let pass = 0; pass < mostPasses; pass++) {
@@ -195,6 +197,8 @@ async function deleteOnce(scope: Scope, person: Person): Promise<DeletedRows> {
         : eb('grant_id', 'in', grantsOfPerson(scope, person).clearSelect().select('id')),
     )
     .executeTakeFirstOrThrow()
+  // First: one that is proposed at this moment holds its Session, and is found by the next pass.
+  const operations = await deleteOperationsOf(scope, person)
   const devices =
     typeof person === 'string'
       ? await db.query
@@ -251,6 +255,7 @@ async function deleteOnce(scope: Scope, person: Person): Promise<DeletedRows> {
     devices: Number(devices.numDeletedRows),
     mediated: Number(mediated.numDeletedRows),
     forms: Number(forms.numDeletedRows),
+    operations,
   }
 }
 

@@ -1,3 +1,4 @@
+import { exportOperations, type PersonOperation } from '../operations/person-operations.ts'
 import { formLifetime } from '../sign-in/form-lifetime.ts'
 import type { Scope } from '../store/database.ts'
 import { deletePerson, type Person, readPerson } from './person-store.ts'
@@ -86,6 +87,8 @@ export interface PersonData {
     readonly createdAt: number
     readonly expiresAt: number
   }[]
+  /** What their agents proposed for them and had done, with all terms and all that happened. */
+  readonly operations: readonly PersonOperation[]
   /** That they answered a consent page, remembered until then, so that nobody answers it again. */
   readonly answeredPages: readonly { readonly rememberedUntil: number }[]
 }
@@ -98,6 +101,8 @@ export interface ErasedPerson {
   readonly browsers: number
   readonly deviceSignIns: number
   readonly mediatedSignIns: number
+  /** Those that are in progress aren't among them: they go once they have ended. */
+  readonly operations: number
   readonly answeredPages: number
 }
 
@@ -181,6 +186,7 @@ export async function exportPerson(
       createdAt: row.created_at,
       expiresAt: row.expires_at,
     })),
+    operations: exportOperations(rows),
     answeredPages: rows.forms.map((row) => ({ rememberedUntil: row.expires_at })),
   }
 }
@@ -192,7 +198,7 @@ export async function erasePerson(
   { now }: { readonly now: () => number },
 ): Promise<ErasedPerson> {
   const formsUntil = now() + formLifetime
-  const { sessions, grants, codes, browsers, devices, mediated, forms } = await deletePerson(scope, {
+  const { sessions, grants, codes, browsers, devices, mediated, forms, operations } = await deletePerson(scope, {
     person: checkPerson(person),
     formsUntil,
   })
@@ -204,6 +210,7 @@ export async function erasePerson(
     browsers,
     deviceSignIns: devices,
     mediatedSignIns: mediated,
+    operations,
     answeredPages: forms,
   }
 }

@@ -4,7 +4,7 @@ import type { OperationsTable, RevisionsTable, TrailTable } from '../store/table
 
 /** A row of the store, with the latest revision. */
 export interface StoredOperation {
-  readonly operation: Omit<OperationsTable, 'company'>
+  readonly operation: Omit<OperationsTable, 'company' | 'to_erase'>
   readonly revision: Omit<RevisionsTable, 'company'>
 }
 

@@ -1,6 +1,7 @@
-import { makeId } from '@poppyseed/protocol'
+import { makeId, PoppyError } from '@poppyseed/protocol'
 import { sha256 } from '../crypto/hash.ts'
 import type { Principal } from '../sessions/principal.ts'
+import { holdSession } from '../sessions/store.ts'
 import type { ToolContext } from '../tools/tool.ts'
 import type { Entry, StoredOperation } from './agreement.ts'
 import type { Operation } from './definition.ts'
@@ -55,11 +56,18 @@ export function createProposing(parts: OperationParts): Propose {
     } as const
     const entry: Entry = { event: 'proposed', channel: via, who: actorOf(principal), revision: 1 }
     for (let tries = 0; tries < mostTries; tries++) {
-      const isKept = await insertOperation(scope, {
-        operation: row,
-        revision: { ...revision, digest: digestOf(revision), created_at: now },
-        entry,
-        tells: parts.tells,
+      const isKept = await scope.db.transaction(async () => {
+        if (!(await holdSession(scope, principal.sessionId)))
+          throw new PoppyError('temporarily_unavailable', {
+            description: 'The Session ended meanwhile.',
+            reason: 'a Session was gone when its proposal was kept',
+          })
+        return insertOperation(scope, {
+          operation: row,
+          revision: { ...revision, digest: digestOf(revision), created_at: now },
+          entry,
+          tells: parts.tells,
+        })
       })
       if (isKept) {
         parts.poke(id)

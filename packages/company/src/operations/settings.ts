@@ -1,14 +1,21 @@
+import { isPlain, refuseUnknown } from '../config-shapes.ts'
 import { ConfigurationError, wrong } from '../configuration-error.ts'
 import type { Addresses } from '../discovery/addresses.ts'
 import type { CheckedExtensions } from '../discovery/extensions.ts'
 import type { Operation } from './definition.ts'
 import { isOperation } from './operation.ts'
 import { extensionName } from './operation-tool.ts'
+import { type Retention, standardRetention } from './retention.ts'
 
 /** The settings for operations. */
 export interface OperationsConfig {
   /** What an agent can propose and, once it is confirmed, have done: each made by `operation()`. */
   readonly operations?: readonly Operation[]
+  /**
+   * How long operations are kept after their end, in days: `operations`, those that were confirmed, 730 when left out;
+   * `proposals`, those that nobody confirmed, 30 when left out.
+   */
+  readonly retention?: { readonly operations?: number; readonly proposals?: number }
   /** Makes the operations endpoint a service with tokens of its own (4.3): an absolute URI. */
   readonly operationsResource?: string
 }
@@ -19,6 +26,7 @@ export interface CheckedOperations {
   readonly resource: string | undefined
   /** What `poppy.json` lists of them (3.3). */
   readonly extensions: CheckedExtensions
+  readonly retention: Retention
   /** Whether there is a page on which a person can confirm. */
   readonly hasPage: boolean
 }
@@ -38,9 +46,10 @@ export function checkOperations(
       )
   }
   const operations: readonly Operation[] = list
+  const retention = checkRetention(config.retention)
   if (operations.length === 0) {
     if (resource !== undefined) throw wrong('`operationsResource` is for operations, and there are none. Leave it out.')
-    return { list: [], resource: undefined, extensions: {}, hasPage: false }
+    return { list: [], resource: undefined, extensions: {}, retention, hasPage: false }
   }
   const hasPage = config.account !== undefined && config.signInPage !== undefined
   const onPage = operations.find(({ approval }) => approval === 'page')
@@ -51,6 +60,7 @@ export function checkOperations(
   return {
     list: operations,
     resource,
+    retention,
     hasPage,
     extensions: {
       [extensionName]: Object.freeze({
@@ -60,5 +70,24 @@ export function checkOperations(
       }),
       ...(onPage === undefined ? {} : { [`${domains[0]}/confirmation`]: Object.freeze({ version: '1' }) }),
     },
+  }
+}
+
+const day = 86_400_000
+
+function checkRetention(retention: OperationsConfig['retention']): Retention {
+  if (retention === undefined) return standardRetention
+  if (!isPlain(retention)) throw wrong('Write retention: { operations: 730, proposals: 30 }, each in days.')
+  refuseUnknown('retention', retention, ['operations', 'proposals'])
+  const days = (name: 'operations' | 'proposals', standard: number): number => {
+    const value = retention[name]
+    if (value === undefined) return standard
+    if (!Number.isInteger(value) || (value as number) < 1 || (value as number) > 36_600)
+      throw wrong(`\`retention.${name}\` is a whole number of days, at least 1, such as ${standard / day}.`)
+    return (value as number) * day
+  }
+  return {
+    confirmed: days('operations', standardRetention.confirmed),
+    unconfirmed: days('proposals', standardRetention.unconfirmed),
   }
 }

@@ -5,7 +5,7 @@ import { beginTrail, type Change, type Changed, transition } from './transition.
 
 /** Operations: what the store does with them. Each change is compare-and-set, so of two that come at once one is made. */
 
-type NewOperation = Omit<OperationsTable, 'company'>
+type NewOperation = Omit<OperationsTable, 'company' | 'to_erase'>
 type NewRevision = Omit<RevisionsTable, 'company'>
 
 const columns = [

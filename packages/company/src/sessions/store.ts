@@ -294,3 +294,18 @@ function parseState({ state }: SessionRow): SessionState | null {
     blockedAt,
   }
 }
+
+/**
+ * Whether a Session is there; until the transaction ends, nobody deletes it. For what is written on its behalf: an erasure
+ * at the same moment finds it, or has it find nothing.
+ */
+export async function holdSession({ db, company }: Scope, sessionId: string): Promise<boolean> {
+  const found = await db.query
+    .selectFrom('poppy_sessions')
+    .select('id')
+    .where('company', '=', company)
+    .where('id', '=', sessionId)
+    .$if(db.name === 'postgres', (query) => query.forKeyShare())
+    .executeTakeFirst()
+  return found !== undefined
+}

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { deleteOverOperations, type Retention, standardRetention } from '../operations/retention.ts'
 import type { Logger, Scope } from './database.ts'
 
 /**
@@ -26,6 +27,8 @@ export interface CleanUpOptions {
   readonly limit: number
   /** How many statements at most for each kind of row: the next pass goes on. 400 when left out. */
   readonly mostBites?: number
+  /** How long operations are kept; the standard when left out. */
+  readonly retention?: Retention
   readonly log: Logger
   /** Ends the pass after the statement that runs. */
   readonly signal?: AbortSignal
@@ -42,6 +45,7 @@ export interface CleanedUp {
 
 interface Bite {
   readonly now: number
+  readonly retention: Retention
   readonly limit: number
 }
 
@@ -58,6 +62,7 @@ const kinds = {
   poppy_retired_tokens: deleteRetiredTokens,
   poppy_grants: deleteGrants,
   poppy_agents: deleteAgents,
+  poppy_operations: deleteOverOperations,
 } as const
 
 /**
@@ -65,7 +70,7 @@ const kinds = {
  * go on. Rows that somebody else holds are left for the next time, so instances never wait for each other.
  */
 export async function cleanUp(scope: Scope, options: CleanUpOptions): Promise<CleanedUp> {
-  const { now, limit, mostBites = 400, log, signal, rest = wait } = options
+  const { now, limit, mostBites = 400, retention = standardRetention, log, signal, rest = wait } = options
   let rows = 0
   let isDone = true
   for (const [table, deleteSome] of Object.entries(kinds)) {
@@ -76,9 +81,13 @@ export async function cleanUp(scope: Scope, options: CleanUpOptions): Promise<Cl
           break
         }
         const started = performance.now()
-        const { numDeletedRows } = await deleteSome(scope, { now, limit })
-        rows += Number(numDeletedRows)
-        if (Number(numDeletedRows) < limit) break
+        const bite: { readonly numDeletedRows: bigint; readonly hasMore?: boolean } = await deleteSome(scope, {
+          now,
+          limit,
+          retention,
+        })
+        rows += Number(bite.numDeletedRows)
+        if (!(bite.hasMore ?? Number(bite.numDeletedRows) === limit)) break
         await rest(performance.now() - started)
       }
     } catch (error) {

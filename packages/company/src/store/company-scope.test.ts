@@ -1,10 +1,24 @@
 import { describe, expect, it } from 'vitest'
-import { agentRow, codeRow, days, grantRow, minutes, now, sessionRow } from '../../../../test/setup/rows.ts'
+import {
+  agentRow,
+  codeRow,
+  days,
+  grantRow,
+  minutes,
+  now,
+  operationRow,
+  revisionRow,
+  sessionRow,
+} from '../../../../test/setup/rows.ts'
 import { silent, stores } from '../../../../test/setup/stores.ts'
 import * as persons from '../accounts/person-store.ts'
 import * as accounts from '../accounts/store.ts'
 import * as agents from '../agents/store.ts'
 import * as browsers from '../browser/store.ts'
+import * as personOperations from '../operations/person-operations.ts'
+import * as retention from '../operations/retention.ts'
+import * as operations from '../operations/store.ts'
+import * as outbox from '../outbox/store.ts'
 import * as sessions from '../sessions/store.ts'
 import * as attempts from '../sign-in/attempts.ts'
 import * as devices from '../sign-in/device/store.ts'
@@ -59,6 +73,17 @@ const waiting = {
   created_at: now,
   expires_at: now + minutes(10),
 } as const
+const entry = { event: 'confirmed', channel: 'endpoint', who: { clientId: 'https://agent.example/client' } } as const
+const change = (id: string) => ({ id, now, entry })
+/** An operation in each state that a change begins in. */
+const operationsHere = [
+  operationRow({ id: 'proposed', identity: 'the same thing' }),
+  operationRow({ id: 'over', expires_at: now }),
+  operationRow({ id: 'confirmed', state: 'in_progress', expires_at: null, approved_by: 'user', confirmed_at: now }),
+  operationRow({ id: 'begun', state: 'in_progress', expires_at: null, turn: 1, started_at: now }),
+  operationRow({ id: 'unknown', state: 'in_progress', expires_at: null, turn: 2, unknown_since: now }),
+]
+const work = { id: 'tell:proposed:1', kind: 'tell', operation_id: 'proposed', payload: null, created_at: now } as const
 const attempt = { kind: 'user_code:person', owner: 'ada' }
 
 /** Each function with ids that both Companies have. */
@@ -125,11 +150,66 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   countAttempt: (scope) => attempts.countAttempt(scope, { ...attempt, most: 5, window: 1000, now }),
   countAttempts: (scope) => attempts.countAttempts(scope, [{ ...attempt, most: 5, window: 1000 }], now),
   forgetAttempt: (scope) => attempts.forgetAttempt(scope, attempt),
+  holdSession: (scope) => sessions.holdSession(scope, 's'),
+  insertOperation: (scope) =>
+    operations.insertOperation(scope, {
+      operation: operationRow({ id: 'new' }),
+      revision: revisionRow({ operation_id: 'new' }),
+      entry,
+      tells: true,
+    }),
+  findOperation: (scope) => operations.findOperation(scope, 'proposed'),
+  findOpen: (scope) => operations.findOpen(scope, 'the same thing'),
+  findRevision: (scope) => operations.findRevision(scope, { id: 'proposed', revision: 1 }),
+  listOperations: (scope) =>
+    operations.listOperations(scope, { account: 'ada', limit: 2, after: { createdAt: now, id: 'confirmed' } }),
+  trailOf: (scope) => operations.trailOf(scope, 'proposed'),
+  addRevision: (scope) =>
+    operations.addRevision(scope, {
+      ...change('proposed'),
+      from: 1,
+      revision: revisionRow({ operation_id: 'proposed', revision: 2 }),
+      tells: true,
+    }),
+  confirmOperation: (scope) =>
+    operations.confirmOperation(scope, {
+      ...change('proposed'),
+      confirmed: 1,
+      approvedBy: 'user',
+      scopes: '',
+      dueAt: now,
+      tells: true,
+    }),
+  cancelOperation: (scope) => operations.cancelOperation(scope, { ...change('proposed'), result: null }),
+  expireOperation: (scope) => operations.expireOperation(scope, change('over')),
+  startOperation: (scope) => operations.startOperation(scope, { ...change('confirmed'), turn: 0, dueAt: later }),
+  takeOver: (scope) => operations.takeOver(scope, { ...change('begun'), turn: 1, dueAt: later }),
+  finishOperation: (scope) =>
+    operations.finishOperation(scope, { ...change('begun'), turn: 1, state: 'succeeded', result: null }),
+  settleOperation: (scope) =>
+    operations.settleOperation(scope, { ...change('unknown'), state: 'failed', result: null }),
+  finishCancelled: (scope) => operations.finishCancelled(scope, { ...change('begun'), result: null }),
+  noteCancelAsked: (scope) => operations.noteCancelAsked(scope, change('begun')),
+  addToTrail: (scope) => operations.addToTrail(scope, change('begun')),
+  deleteOverOperations: async (scope) => {
+    const bite = { now: later, limit: 2, retention: retention.standardRetention }
+    return Number((await retention.deleteOverOperations(scope, bite)).numDeletedRows)
+  },
+  deleteWhole: (scope) => retention.deleteWhole(scope, ['proposed']),
+  readOperationsOf: (scope) => personOperations.readOperationsOf(scope, 'ada'),
+  deleteOperationsOf: (scope) => personOperations.deleteOperationsOf(scope, 'ada'),
+  dueWork: (scope) => outbox.dueWork(scope, { now: later, limit: 1 }),
+  claimWork: (scope) =>
+    outbox.claimWork(scope, { work: { ...work, due_at: now, attempts: 0 }, now: later, until: later + 1 }),
+  putOffWork: (scope) => outbox.putOffWork(scope, { work, until: later }),
+  addWork: (scope) => outbox.addWork(scope, { ...work, id: 'cancel:begun', kind: 'cancel', due_at: now, attempts: 0 }),
+  deleteWork: (scope) => outbox.deleteWork(scope, work),
+  backlog: (scope) => outbox.backlog(scope, { now: later }),
   cleanUp: (scope) => cleaning.cleanUp(scope, { now: later, limit: 2, log: silent }),
 }
 
 /** Of what they export, what takes no scope. */
-const pure = ['scopesOf']
+const pure = ['scopesOf', 'exportOperations']
 
 const tables = [
   'poppy_sessions',
@@ -144,6 +224,10 @@ const tables = [
   'poppy_retired_tokens',
   'poppy_blocked_agents',
   'poppy_proofs',
+  'poppy_operations',
+  'poppy_revisions',
+  'poppy_trail',
+  'poppy_outbox',
 ] as const
 
 async function everything(db: Database, company: string): Promise<unknown> {
@@ -170,6 +254,13 @@ async function fill(scope: Scope): Promise<void> {
   await attempts.countAttempt(scope, { ...attempt, most: 5, window: 1000, now })
   await sessions.claimProof(scope, { ...proof, proofId: 'earlier' })
   await sessions.claimIds(scope, [{ kind: 'form', owner: 'ada', id: 'earlier', expiresAt: now }])
+  for (const operation of operationsHere)
+    await operations.insertOperation(scope, {
+      operation,
+      revision: revisionRow({ operation_id: operation.id }),
+      entry,
+      tells: true,
+    })
   await agents.addAgent(scope, { ...newAgent, client_id: 'https://agent.example/client', site: 'agent.example' })
   await agents.blockAgent(scope, { clientId: 'https://agent.example/client', reason: null, now })
 }
@@ -178,7 +269,7 @@ async function fill(scope: Scope): Promise<void> {
 function misses(sql: string): boolean {
   const text = sql.toLowerCase().replaceAll('"', '')
   const touched = text.match(/\b(?:from|into|update|join) poppy_\w+/g)?.length ?? 0
-  const named = text.match(/\bcompany(?: = (?:\?|\$\d+|s\.company)|[,)])/g)?.length ?? 0
+  const named = text.match(/\bcompany(?: = (?:\?|\$\d+|(?:s|operation)\.company)|[,)])/g)?.length ?? 0
   return named < touched
 }
 
@@ -193,6 +284,10 @@ it('each function of the chapters that asks the store is among the calls', () =>
     devices,
     mediated,
     attempts,
+    operations,
+    personOperations,
+    retention,
+    outbox,
     cleaning,
   ].flatMap((chapter) =>
     Object.entries(chapter)

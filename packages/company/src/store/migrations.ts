@@ -250,6 +250,7 @@ const migrations: readonly Migration[] = [
         started_at: 'time?',
         unknown_since: 'time?',
         cancel_asked_at: 'time?',
+        to_erase: 'count?',
         trail: 'count',
         result: 'text?',
         created_at: 'time',
@@ -261,7 +262,9 @@ const migrations: readonly Migration[] = [
       await createIndex('poppy_operations', ['company', 'created_at'])
       await createIndex('poppy_operations', ['company', 'expires_at'], 'where set')
       await createIndex('poppy_operations', ['company', 'unknown_since'], 'where set')
-      await createIndex('poppy_operations', ['company', 'finished_at'], 'where set')
+      await createIndex('poppy_operations', ['company', 'state', 'finished_at'], 'where set')
+      await createIndex('poppy_operations', ['company', 'client_id', 'user_id'])
+      await createIndex('poppy_operations', ['company', 'to_erase'], 'where set')
       await createTable('poppy_revisions', ['company', 'operation_id', 'revision'], {
         company: 'text',
         operation_id: 'text',

@@ -221,6 +221,8 @@ export interface OperationsTable {
   /** Since when the outcome isn't known; null while it runs, and when it is known. */
   unknown_since: number | null
   cancel_asked_at: number | null
+  /** 1 once its person was erased while it was in progress: it goes when it has ended. */
+  to_erase: number | null
   /** How many entries its trail has. */
   trail: number
   /** JSON. */
