@@ -200,7 +200,10 @@ export function createCompany(config: CompanyConfig): Company {
     retention: checked.operations.retention,
     now,
     log,
-    durable: null,
+    durable:
+      checked.operations.list.length === 0
+        ? null
+        : { sweep: () => operations.durable.sweep(), stop: () => operations.durable.stop() },
     onDeadline: () => givenUp.abort(),
     onClose() {
       fetcher?.close()
@@ -214,8 +217,12 @@ export function createCompany(config: CompanyConfig): Company {
     random,
     hasPage: checked.operations.hasPage,
     pageOf: addresses.operationPage,
-    tells: false,
-    poke: () => {},
+    hooks: checked.operations.hooks,
+    faults: checked.faults,
+    log,
+    watch: telemetry.part,
+    givenUp: givenUp.signal,
+    track: lifecycle.track,
   })
   const tokens = createSessionTokens(createSealer(deriveKeyring(checked.secrets, 'session-token')))
   const nonces =

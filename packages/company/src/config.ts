@@ -123,6 +123,7 @@ const knownSettings = new Set<string>([
   'toolsResource',
   'operations',
   'operationsResource',
+  'onOperation',
   'retention',
   'apis',
   'extensions',

@@ -76,6 +76,8 @@ export function createCompany(config: CompanyConfig): Company {
       trail: async (id) => (await load()).operations.trail(id),
       revise: async (id, revision, by) => (await load()).operations.revise(id, revision, by),
       cancel: async (id, by) => (await load()).operations.cancel(id, by),
+      unsettled: async () => (await load()).operations.unsettled(),
+      settle: async (id, outcome, settlement) => (await load()).operations.settle(id, outcome, settlement),
     }),
     start: async () => (await load()).start(),
     close: async (options) => (await load()).close(options),

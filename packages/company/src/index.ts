@@ -15,7 +15,7 @@ export type { OwnApi } from './discovery/apis.ts'
 export type { OrganizationConfig } from './discovery/domains.ts'
 export type { ExtensionEntry } from './discovery/extensions.ts'
 export { AnswerDropped } from './faults/answer-dropped.ts'
-export type { AnswerAt, FaultSettings } from './faults/faults.ts'
+export type { AnswerAt, FaultPoint, FaultSettings } from './faults/faults.ts'
 export type { CloseOptions, Worked } from './lifecycle.ts'
 export type { Agreement, TrailEntry } from './operations/agreement.ts'
 export type {
@@ -25,6 +25,7 @@ export type {
   OperationsPage,
 } from './operations/company-operations.ts'
 export type { ApprovalNeed, Operation, Proposal, WorkContext } from './operations/definition.ts'
+export type { OperationEvent, OperationHooks } from './operations/hooks.ts'
 export { type OperationDefinition, operation } from './operations/operation.ts'
 export {
   type CancelOutcome,
@@ -35,6 +36,8 @@ export {
   tooLate,
   unknown,
 } from './operations/outcome.ts'
+export type { Settlement } from './operations/settle.ts'
+export type { OperationView } from './operations/view.ts'
 export type { ApiNeed } from './sessions/own-api.ts'
 export type { Principal } from './sessions/principal.ts'
 export type { Account } from './sign-in/person.ts'

@@ -53,14 +53,14 @@ export async function cancel(
         now,
         result: detail === undefined ? null : JSON.stringify(detail),
         entry: entryOf('cancelled', revision),
-        tells: parts.tells,
+        tells: parts.tells('cancelled'),
       })
       if (changed !== null) parts.changes.changed(id)
     } else {
       if (cancel_asked_at !== null) return current
-      const isAsked = await scope.db.transaction(async () => {
+      await scope.db.transaction(async () => {
         const changed = await noteCancelAsked(scope, { id, now, entry: entryOf('cancel_asked', revision) })
-        if (changed === null) return false
+        if (changed === null) return
         // The work goes with the note: whoever is told that it was asked for can rely on its being asked.
         if (parts.operations.get(name)?.cancel !== undefined)
           await addWork(scope, {
@@ -72,9 +72,7 @@ export async function cancel(
             attempts: 0,
             created_at: now,
           })
-        return true
       })
-      if (isAsked) parts.poke(id)
     }
     current = await currentOperation(parts, id)
   }

@@ -1,49 +1,20 @@
 import { type OperationState, operationStates, PoppyError } from '@poppyseed/protocol'
+import type { Logger } from '../store/database.ts'
 import type { StoredOperation, TrailEntry } from './agreement.ts'
 import { cancel } from './cancelling.ts'
-import type { ApprovalNeed, Proposal } from './definition.ts'
+import type { Proposal } from './definition.ts'
 import { digestOf } from './digest.ts'
+import type { Failed, Succeeded } from './outcome.ts'
 import { currentOperation, type OperationParts } from './parts.ts'
 import { checkProposal } from './proposal.ts'
+import { type Settlement, settle } from './settle.ts'
 import { addRevision, listOperations, trailOf } from './store.ts'
-import { stateAt } from './wire.ts'
+import { type OperationView, viewOf } from './view.ts'
 
 /** `company.operations`: what the company's own code and staff see and do. */
 
-/** An operation as the company's own code sees it. Times are milliseconds since 1970. */
-export interface OperationRecord {
-  readonly id: string
-  readonly name: string
-  readonly state: OperationState
-  /** The latest revision: what follows is what it says. */
-  readonly revision: number
-  readonly summary: string
-  readonly terms: unknown
-  readonly input: unknown
-  readonly data: unknown
-  readonly approval: ApprovalNeed
-  readonly expiresAt: number | null
-  /** The account that it belongs to; null for one that was proposed signed out. */
-  readonly account: string | null
-  readonly clientId: string
-  readonly userId: string
-  readonly sessionId: string
-  readonly confirmation: {
-    readonly revision: number
-    /** `page`: by the person on the company's own page. */
-    readonly approvedBy: 'user' | 'standing_permission' | 'page'
-    readonly confirmedAt: number
-    readonly scopes: readonly string[]
-  } | null
-  readonly result: unknown
-  /** When `perform` was first about to be called. */
-  readonly startedAt: number | null
-  /** Since when its outcome isn't known. */
-  readonly unknownSince: number | null
-  readonly cancelAskedAt: number | null
-  readonly createdAt: number
-  readonly updatedAt: number
-  readonly finishedAt: number | null
+/** An operation as `company.operations` gives it. */
+export interface OperationRecord extends OperationView {
   /** The page on which the person can see and confirm it; null for one that was proposed signed out. */
   readonly page: string | null
 }
@@ -98,13 +69,25 @@ export interface CompanyOperations {
    * @throws PoppyError `operation_not_found`
    */
   readonly cancel: (id: string, by: By & { readonly reason?: string }) => Promise<OperationRecord>
+  /** Those whose outcome nobody knows, the longest unknown first; 200 at most. */
+  readonly unsettled: () => Promise<readonly OperationRecord[]>
+  /**
+   * Writes what came of an operation whose outcome nobody knows: `succeeded(…)` or `failed(…)`.
+   * @throws PoppyError `operation_not_found`; `revision_conflict` when its outcome is known, or `perform` has its time still
+   */
+  readonly settle: (id: string, outcome: Succeeded | Failed, settlement: Settlement) => Promise<OperationRecord>
 }
 
 const mostOnPage = 200
 
 /** Makes `company.operations`. */
-export function createCompanyOperations(parts: OperationParts, pageOf: (id: string) => string): CompanyOperations {
-  const recordOf = (stored: StoredOperation) => toRecord(stored, { now: parts.now(), page: pageOf })
+export function createCompanyOperations(
+  parts: OperationParts,
+  { pageOf, log }: { readonly pageOf: (id: string) => string; readonly log: Logger },
+): CompanyOperations {
+  const withPage = (view: OperationView): OperationRecord =>
+    Object.freeze({ ...view, page: view.account === null ? null : pageOf(view.id) })
+  const recordOf = (stored: StoredOperation) => withPage(viewOf(stored, parts.now()))
 
   async function existing(id: string): Promise<StoredOperation> {
     const found = typeof id === 'string' ? await currentOperation(parts, id) : null
@@ -173,14 +156,13 @@ export function createCompanyOperations(parts: OperationParts, pageOf: (id: stri
         from,
         revision: { ...revision, digest: digestOf(revision), created_at: now },
         entry: { event: 'revised', channel: 'company', who: { staff: by }, revision: from + 1 },
-        tells: parts.tells,
+        tells: parts.tells('revised'),
       })
       if (changed === null)
         throw new PoppyError('revision_conflict', {
           description: `Operation ${id} can't be revised from revision ${from}: it has another, or is no longer proposed.`,
         })
       parts.changes.changed(id)
-      parts.poke(id)
       return recordOf(await existing(id))
     },
 
@@ -189,6 +171,21 @@ export function createCompanyOperations(parts: OperationParts, pageOf: (id: stri
       if (reason !== undefined && (typeof reason !== 'string' || reason.trim() === '' || reason.length > 1000))
         throw new TypeError('reason is a sentence for the person, of at most 1000 characters, or is left out.')
       return recordOf(await cancel(parts, await existing(id), { channel: 'company', who: { staff: by }, reason }))
+    },
+
+    async unsettled() {
+      const found = await listOperations(await parts.scope(), { unsettled: true, limit: mostOnPage })
+      return found.map(recordOf)
+    },
+
+    async settle(id, outcome, settlement) {
+      const settled = await settle(await parts.scope(), id, outcome, settlement, {
+        now: parts.now,
+        tells: parts.tells,
+        complain: (why) => log.error({ operation: id }, why),
+      })
+      parts.changes.changed(id)
+      return withPage(settled)
     },
   }
 }
@@ -202,49 +199,4 @@ function readCursor(after: string): { readonly createdAt: number; readonly id: s
   const [, createdAt, id] = (typeof after === 'string' && /^([0-9]{1,16})\.([A-Za-z0-9_-]{1,64})$/.exec(after)) || []
   if (createdAt === undefined || id === undefined) throw new TypeError('after is what the page before gave as `after`.')
   return { createdAt: Number(createdAt), id }
-}
-
-function toRecord(
-  stored: StoredOperation,
-  { now, page }: { readonly now: number; readonly page: (id: string) => string },
-): OperationRecord {
-  const { operation, revision } = stored
-  const { confirmed_revision, approved_by, confirmed_at, confirmed_scopes } = operation
-  return {
-    id: operation.id,
-    name: operation.name,
-    state: stateAt(stored, now),
-    revision: operation.revision,
-    summary: revision.summary,
-    terms: parse(revision.terms),
-    input: parse(revision.input),
-    data: parse(revision.data),
-    approval: revision.approval,
-    expiresAt: revision.expires_at,
-    account: operation.account,
-    clientId: operation.client_id,
-    userId: operation.user_id,
-    sessionId: operation.session_id,
-    confirmation:
-      confirmed_revision === null || approved_by === null || confirmed_at === null
-        ? null
-        : {
-            revision: confirmed_revision,
-            approvedBy: approved_by,
-            confirmedAt: confirmed_at,
-            scopes: (confirmed_scopes ?? '').split(' ').filter((scope) => scope !== ''),
-          },
-    result: parse(operation.result),
-    startedAt: operation.started_at,
-    unknownSince: operation.unknown_since,
-    cancelAskedAt: operation.cancel_asked_at,
-    createdAt: operation.created_at,
-    updatedAt: operation.updated_at,
-    finishedAt: operation.finished_at,
-    page: operation.account === null ? null : page(operation.id),
-  }
-}
-
-function parse(json: string | null): unknown {
-  return json === null ? null : JSON.parse(json)
 }

@@ -165,6 +165,7 @@ export async function confirm(
         }),
       )
     check(current)
+    await parts.at('confirming', id)
     const now = parts.now()
     const changed = await confirmOperation(scope, {
       id,
@@ -173,12 +174,13 @@ export async function confirm(
       approvedBy,
       scopes: scopes.join(' '),
       dueAt: now,
-      tells: parts.tells,
+      tells: parts.tells('confirmed'),
       entry: { event: 'confirmed', channel, who, revision, detail: { approved_by: approvedBy } },
     })
     if (changed !== null) {
+      await parts.at('confirmed', id)
       parts.changes.changed(id)
-      parts.poke(id)
+      parts.begin(id)
       current = await findOperation(scope, id)
       if (current === null) throw notFound()
       return current

@@ -1,17 +1,24 @@
+import type { FaultSettings } from '../faults/faults.ts'
+import type { DurableWork } from '../lifecycle.ts'
 import { createChanges } from './changes.ts'
 import { type CompanyOperations, createCompanyOperations } from './company-operations.ts'
 import type { Operation } from './definition.ts'
+import { type OperationHooks, tellsOf } from './hooks.ts'
 import type { Propose } from './operation-tool.ts'
 import type { OperationParts } from './parts.ts'
 import { createProposing } from './proposing.ts'
 import { toWire } from './wire.ts'
+import { createWorker, type WorkerOptions } from './worker.ts'
 
 /** Operations, put together. */
 
 /** What {@link createOperations} needs. */
 export interface OperationsOptions
-  extends Pick<OperationParts, 'scope' | 'now' | 'random' | 'hasPage' | 'tells' | 'poke'> {
+  extends Pick<OperationParts, 'scope' | 'now' | 'random' | 'hasPage'>,
+    Pick<WorkerOptions, 'log' | 'watch' | 'givenUp' | 'track'> {
   readonly operations: readonly Operation[]
+  readonly hooks: OperationHooks
+  readonly faults: FaultSettings | null
   /** The address of the company's own page for an operation. */
   readonly pageOf: (id: string) => string
 }
@@ -21,15 +28,35 @@ export interface Operations {
   readonly parts: OperationParts
   readonly propose: Propose
   readonly ofCompany: CompanyOperations
+  /** What performs them, and finds what was left lying. */
+  readonly durable: DurableWork
 }
 
-/** Makes what proposes, confirms and cancels. */
-export function createOperations({ operations, pageOf, ...options }: OperationsOptions): Operations {
+/** Makes what proposes, confirms, cancels and performs. */
+export function createOperations(options: OperationsOptions): Operations {
+  const { scope, now, random, hasPage, hooks, faults, pageOf, log } = options
+  const operations = new Map(options.operations.map((operation) => [operation.name, operation]))
+  const changes = createChanges()
+  const tells = tellsOf(hooks)
+  const at: OperationParts['at'] = (point, id) => faults?.atPoint?.(point, id)
+  const { changed } = changes
+  const worker = createWorker({ ...options, operations, tells, at, changed })
   const parts: OperationParts = {
-    ...options,
-    operations: new Map(operations.map((operation) => [operation.name, operation])),
-    changes: createChanges(),
-    write: (stored) => toWire(stored, { now: options.now(), pageOf }),
+    scope,
+    now,
+    random,
+    operations,
+    changes,
+    write: (stored) => toWire(stored, { now: now(), pageOf }),
+    tells,
+    hasPage,
+    begin: worker.poke,
+    at,
   }
-  return { parts, propose: createProposing(parts), ofCompany: createCompanyOperations(parts, pageOf) }
+  return {
+    parts,
+    propose: createProposing(parts),
+    ofCompany: createCompanyOperations(parts, { pageOf, log }),
+    durable: worker,
+  }
 }

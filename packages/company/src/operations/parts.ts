@@ -1,10 +1,12 @@
 import type { WireOperation } from '@poppyseed/protocol'
+import type { FaultPoint } from '../faults/faults.ts'
 import type { Scope } from '../store/database.ts'
 import type { StoredOperation } from './agreement.ts'
 import type { Changes } from './changes.ts'
 import type { Operation } from './definition.ts'
+import type { Tells } from './hooks.ts'
 import { expireOperation, findOperation } from './store.ts'
-import { stateAt } from './wire.ts'
+import { stateOf } from './view.ts'
 
 /** What all that is done to operations is done with. */
 
@@ -19,11 +21,13 @@ export interface OperationParts {
   readonly changes: Changes
   readonly write: (stored: StoredOperation) => WireOperation
   /** Whether the company's hooks are told of what happens. */
-  readonly tells: boolean
+  readonly tells: Tells
   /** Whether there is a page of the company's own on which a person can confirm. */
   readonly hasPage: boolean
-  /** Says that there is work to do for an operation, after it is committed. Whoever misses it finds it in the outbox. */
-  readonly poke: (id: string) => void
+  /** Has what was confirmed begun, after that is committed. Where nobody does, it is found in the outbox. */
+  readonly begin: (id: string) => void
+  /** Named points at which tests end the process. */
+  readonly at: (point: FaultPoint, id: string) => void | Promise<void>
 }
 
 /** An operation as it is now, or null. A proposal that is over is expired by this at the latest. */
@@ -41,9 +45,9 @@ export async function noticeExpiry(
 ): Promise<StoredOperation | null> {
   const { id, state, revision } = stored.operation
   const now = parts.now()
-  if (stateAt(stored, now) === state) return stored
+  if (stateOf(stored.operation, now) === state) return stored
   const entry = { event: 'expired', channel: 'worker', who: {}, revision } as const
-  const changed = await expireOperation(scope, { id, now, entry, tells: parts.tells })
+  const changed = await expireOperation(scope, { id, now, entry, tells: parts.tells('expired') })
   if (changed !== null) parts.changes.changed(id)
   return findOperation(scope, id)
 }

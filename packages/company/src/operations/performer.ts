@@ -39,8 +39,11 @@ export type Look = 'done' | 'somebody_else' | 'no_definition' | 'not_known'
 
 /** See {@link createPerformer}. */
 export interface Performer {
-  /** Performs what is confirmed and not started; asks what came of what was started. */
-  readonly attend: (operationId: string) => Promise<Look>
+  /**
+   * Performs what is confirmed and not started. What was started is left alone, unless its work is one that is due: then
+   * it is asked what came of it.
+   */
+  readonly attend: (operationId: string, isDue: boolean) => Promise<Look>
 }
 
 /** Milliseconds that an outcome may take to be written, after `perform` had its time. */
@@ -57,13 +60,15 @@ const byWorker = { channel: 'worker', who: {} } as const satisfies Partial<Entry
 export function createPerformer(options: PerformerOptions): Performer {
   const { now, log, at, changed } = options
 
-  async function attend(id: string): Promise<Look> {
+  async function attend(id: string, isDue: boolean): Promise<Look> {
     const scope = await options.scope()
     const stored = await findOperation(scope, id)
     if (stored === null || stored.operation.state !== 'in_progress') return 'done'
     const definition = options.operations.get(stored.operation.name)
     if (definition === undefined) return 'no_definition'
-    return stored.operation.turn === 0 ? perform(scope, stored, definition) : reconcile(scope, stored, definition)
+    if (stored.operation.turn === 0) return perform(scope, stored, definition)
+    // Another instance was quicker, and is at it.
+    return isDue ? reconcile(scope, stored, definition) : 'somebody_else'
   }
 
   async function perform(scope: Scope, stored: StoredOperation, definition: Operation): Promise<Look> {

@@ -66,11 +66,10 @@ export function createProposing(parts: OperationParts): Propose {
           operation: row,
           revision: { ...revision, digest: digestOf(revision), created_at: now },
           entry,
-          tells: parts.tells,
+          tells: parts.tells('proposed'),
         })
       })
       if (isKept) {
-        parts.poke(id)
         const kept = await findOperation(scope, id)
         if (kept === null) throw new Error('An operation that was just kept is gone.')
         return { operation: parts.write(kept) }

@@ -3,6 +3,7 @@ import { ConfigurationError, wrong } from '../configuration-error.ts'
 import type { Addresses } from '../discovery/addresses.ts'
 import type { CheckedExtensions } from '../discovery/extensions.ts'
 import type { Operation } from './definition.ts'
+import { checkHooks, type OperationHooks } from './hooks.ts'
 import { isOperation } from './operation.ts'
 import { extensionName } from './operation-tool.ts'
 import { type Retention, standardRetention } from './retention.ts'
@@ -11,6 +12,8 @@ import { type Retention, standardRetention } from './retention.ts'
 export interface OperationsConfig {
   /** What an agent can propose and, once it is confirmed, have done: each made by `operation()`. */
   readonly operations?: readonly Operation[]
+  /** The company's own records of operations: told of each, at least once. */
+  readonly onOperation?: OperationHooks
   /**
    * How long operations are kept after their end, in days: `operations`, those that were confirmed, 730 when left out;
    * `proposals`, those that nobody confirmed, 30 when left out.
@@ -26,6 +29,7 @@ export interface CheckedOperations {
   readonly resource: string | undefined
   /** What `poppy.json` lists of them (3.3). */
   readonly extensions: CheckedExtensions
+  readonly hooks: OperationHooks
   readonly retention: Retention
   /** Whether there is a page on which a person can confirm. */
   readonly hasPage: boolean
@@ -46,10 +50,11 @@ export function checkOperations(
       )
   }
   const operations: readonly Operation[] = list
+  const hooks = checkHooks(config.onOperation)
   const retention = checkRetention(config.retention)
   if (operations.length === 0) {
     if (resource !== undefined) throw wrong('`operationsResource` is for operations, and there are none. Leave it out.')
-    return { list: [], resource: undefined, extensions: {}, retention, hasPage: false }
+    return { list: [], resource: undefined, extensions: {}, hooks, retention, hasPage: false }
   }
   const hasPage = config.account !== undefined && config.signInPage !== undefined
   const onPage = operations.find(({ approval }) => approval === 'page')
@@ -60,6 +65,7 @@ export function checkOperations(
   return {
     list: operations,
     resource,
+    hooks,
     retention,
     hasPage,
     extensions: {

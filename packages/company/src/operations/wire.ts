@@ -1,14 +1,9 @@
-import type { OperationState, WireOperation } from '@poppyseed/protocol'
+import type { WireOperation } from '@poppyseed/protocol'
 import type { JsonSchema } from '../tools/schema.ts'
 import type { StoredOperation } from './agreement.ts'
+import { stateOf } from './view.ts'
 
 /** An operation as it travels, and as documents describe it (Operations 3). */
-
-/** The state that an operation has at a moment: a proposal that is over is expired, noted or not. */
-export function stateAt({ operation }: StoredOperation, now: number): OperationState {
-  const { state, expires_at } = operation
-  return state === 'proposed' && expires_at !== null && expires_at <= now ? 'expired' : state
-}
 
 /**
  * Writes an operation for the wire.
@@ -20,7 +15,7 @@ export function toWire(
   { now, pageOf }: { readonly now: number; readonly pageOf: (id: string) => string },
 ): WireOperation {
   const { operation, revision } = stored
-  const state = stateAt(stored, now)
+  const state = stateOf(operation, now)
   const { confirmed_revision, approved_by, confirmed_at } = operation
   return {
     operation_id: operation.id,

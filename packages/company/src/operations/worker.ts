@@ -68,7 +68,11 @@ export function createWorker(options: WorkerOptions): OperationWorker {
   async function attendAlone(operationId: string, work?: Work): Promise<void> {
     atWork.add(operationId)
     try {
-      const look = await performer.attend(operationId)
+      // Only whoever takes it from the outbox, where it stands for one, asks what came of what was started: what is due may
+      // have been begun by another instance since it was read.
+      const isDue = work?.kind === 'reconcile' && (await takeDue(work))
+      if (work?.kind === 'reconcile' && !isDue) return
+      const look = await performer.attend(operationId, isDue)
       if (work === undefined) return
       // What ended took its work with it; this is left of a change that another release made.
       if (look === 'done') await deleteWork(await options.scope(), work)
@@ -81,6 +85,10 @@ export function createWorker(options: WorkerOptions): OperationWorker {
       const next = waiting.shift()
       if (next !== undefined) poke(next)
     }
+  }
+
+  async function takeDue(work: Work): Promise<boolean> {
+    return claimWork(await options.scope(), { work, now: now(), until: now() + writeMargin })
   }
 
   async function leaveToOthers(work: Work): Promise<void> {

@@ -163,6 +163,7 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   findRevision: (scope) => operations.findRevision(scope, { id: 'proposed', revision: 1 }),
   listOperations: (scope) =>
     operations.listOperations(scope, { account: 'ada', limit: 2, after: { createdAt: now, id: 'confirmed' } }),
+  expiredOperations: (scope) => operations.expiredOperations(scope, { now, limit: 2 }),
   trailOf: (scope) => operations.trailOf(scope, 'proposed'),
   addRevision: (scope) =>
     operations.addRevision(scope, {
