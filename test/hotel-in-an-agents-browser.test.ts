@@ -74,7 +74,7 @@ async function look(page: Page, name: string): Promise<void> {
 }
 
 describe.skipIf(chromiumMissing)('an agent’s browser at the hotel', () => {
-  it('follows the Session from page to page: signed out, signed in, a right taken away, signed out again [5.cookie-follows, 5.join-first-agent]', async () => {
+  it('follows the Session from page to page: signed out, signed in, a right taken away, signed out again [5.cookie-follows, 5.website-scopes, 5.join-first-agent]', async () => {
     const { session, page } = await joinAt('follows', '/bookings')
     expect(await heading(page)).toBe('The agent is not signed in')
     expect(await note(page)).toContain('that is not signed in')
@@ -114,5 +114,48 @@ describe.skipIf(chromiumMissing)('an agent’s browser at the hotel', () => {
     expect(await heading(page)).toBe('The agent is not signed in')
     await own.goto(`${hotel.origin}/bookings`)
     expect(await heading(own)).toBe('Your bookings')
+  })
+
+  it('is the agent’s, though a guest signed in there before: neither sees the other’s pages, and no site sends their forms [5.cookie-wins]', async () => {
+    const page = await browser.page({}, phone)
+    await page.goto(`${hotel.origin}/bookings`)
+    await page.getByLabel('Email address').fill('guest2@example.com')
+    await page.getByLabel('Password').fill('harbour-7')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    expect(await page.locator('main').textContent()).toContain('MIR-3077')
+
+    const session = (await visiting.agent.forUser('wins').company(hotel.origin)).session()
+    const joined = await session.joinBrowser({ returnTo: `${hotel.origin}/bookings` })
+    await page.goto(joined.url)
+    await page.waitForURL(`${hotel.origin}/bookings`)
+    const cookies = (await page.context().cookies(hotel.origin)).map(({ name }) => name)
+    expect(cookies).toEqual(expect.arrayContaining(['miramar_session', '__Host-miramar_agent']))
+    expect(await heading(page)).toBe('The agent is not signed in')
+    await letIn(session, ['poppy:read', 'poppy:write'])
+    await page.reload()
+    expect(await page.locator('main').textContent()).toContain('MIR-3058')
+    expect(await page.locator('main').textContent()).not.toContain('MIR-3077')
+    await page.goto(`${hotel.origin}/account`)
+    expect(await heading(page)).toBe('Only for guests themselves')
+    // Nor can it approve for the guest whose cookie lies there.
+    await page.goto(`${hotel.origin}/poppy/agents`)
+    expect(await page.locator('body').textContent()).not.toContain('guest2@example.com')
+
+    // Another port of this machine is another site's page to which browsers nonetheless send both cookies.
+    await page.goto(`${hotel.origin}/bookings`)
+    const token = await page.locator('[name=form_token]').first().getAttribute('value')
+    await page.route('http://localhost:1/', (route) =>
+      route.fulfill({
+        contentType: 'text/html',
+        body: `<form method="post" action="${hotel.origin}/bookings/MIR-3058/cancel">
+          <input name="form_token" value="${token}"><button>Win a stay</button></form>`,
+      }),
+    )
+    await page.goto('http://localhost:1/')
+    await page.getByRole('button', { name: 'Win a stay' }).click()
+    await page.waitForURL(`${hotel.origin}/bookings/MIR-3058/cancel`)
+    expect(await page.locator('main').textContent()).toContain('sent from another site')
+    await page.goto(`${hotel.origin}/bookings`)
+    expect(await page.locator('#MIR-3058').textContent()).not.toContain('Nothing to pay')
   })
 })
