@@ -79,6 +79,20 @@ describe('a Company behind Node’s http', () => {
     expect(await raw(port, `${line}\r\nHost: h\r\nConnection: close\r\n\r\n`)).toContain(` ${status} `)
   })
 
+  it.each(['/page/../own/x', '/%2e%2E/own/x', '/own/./x', '/own/x/.', '/own/x/y/%2e.?a=1', 'http://h/a/../own/x'])(
+    'leaves %s to the site, whose guards see another path than a URL parser',
+    async (target) => {
+      const { port } = await siteAround(toNodeHandler(owner(async () => new Response(null, { status: 202 }))))
+      expect(await raw(port, `GET ${target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`)).toContain(' 200 ')
+    },
+  )
+
+  it('takes dots that are no segment of a path', async () => {
+    const { port } = await siteAround(toNodeHandler(owner(async () => new Response(null, { status: 202 }))))
+    for (const target of ['/own/x?to=/../y', '/own/..x', '/own/x.', '/own/.x'])
+      expect(await raw(port, `GET ${target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`)).toContain(' 202 ')
+  })
+
   it.each([
     { what: 'a password in the Host', target: '/own/x', host: 'u:p@h', status: 400 },
     { what: 'a name in the Host, at the site', target: '/page', host: 'u@h', status: 200 },

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AnswerDropped } from '../faults/answer-dropped.ts'
-import { addressOf, headersOf, noteNodeRequest, targetOf, urlOf } from './web-request.ts'
+import { addressOf, headersOf, noteNodeRequest, targetOf, urlOf, writtenTargetOf } from './web-request.ts'
 
 /** A Company behind Node's own `http`, Express or Connect. */
 
@@ -47,7 +47,12 @@ export function toNodeHandler(company: Mountable): NodeHandler {
   }
 }
 
+/** A segment of a path that URL parsers take away, with the one before it or alone. */
+const dotSegment = /^[^?#]*\/(?:\.|%2e){1,2}(?:[/?#]|$)/i
+
 function isOwned(company: Mountable, request: IncomingMessage): boolean {
+  // No client of ours sends one. A site that guards a path of ours by its beginning would be led around its guard.
+  if (dotSegment.test(writtenTargetOf(request))) return false
   // What has no URL is no path of ours, and may mean something to the site.
   const url = urlOf(request)
   // Without the method: a Web Request can't be made with each that Node takes.

@@ -7,9 +7,14 @@ import { goneAddress, notePeerAddress } from '../http/peer-address.ts'
 /** Express and Connect take the mount's path off `url` and keep what was asked in `originalUrl`. */
 type Asked = IncomingMessage & { readonly originalUrl?: string }
 
+/** What was asked, as the client wrote it. */
+export function writtenTargetOf(request: IncomingMessage): string {
+  return (request as Asked).originalUrl ?? request.url ?? ''
+}
+
 /** What was asked, as the client wrote it, but for a name and password in it: no Web Request can have them. */
 export function targetOf(request: IncomingMessage): string {
-  const target = (request as Asked).originalUrl ?? request.url ?? ''
+  const target = writtenTargetOf(request)
   if (!isWholeUrl(target)) return target
   const url = URL.parse(target)
   if (url === null) return target
