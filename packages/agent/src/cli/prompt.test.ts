@@ -29,6 +29,28 @@ describe('the prompt', () => {
     expect(shown()).not.toMatch(/sea|view|42/)
   })
 
+  it('shows nothing of a secret that comes too early: pasted together with what is before it, or typed between two questions [4.7.secret-agent]', async () => {
+    const { input, prompt, shown } = terminal(true)
+    const email = prompt.ask('Email', { secret: false })
+    input.write('maya@example.com\rsea-view-42\r4711')
+    expect(await email).toBe('maya@example.com')
+    expect(await prompt.ask('Password', { secret: true })).toBe('sea-view-42')
+    const code = prompt.ask('Code', { secret: true })
+    input.write('47\r')
+    expect(await code).toBe('471147')
+    input.write('another')
+    expect(shown()).toBe('Email: maya@example.com\r\nPassword: \nCode: \n')
+    prompt.close()
+    expect(await prompt.ask('Code', { secret: true })).toBeUndefined()
+  })
+
+  it('ends with nothing where the person gives up', async () => {
+    const { input, prompt } = terminal(true)
+    const password = prompt.ask('Password', { secret: true })
+    input.write('sea\u0003')
+    expect(await password).toBeUndefined()
+  })
+
   it('reads the lines of a pipe, and ends when there are none', async () => {
     const { input, prompt, shown } = terminal(false)
     input.end('maya@example.com\nsea-view-42\n')

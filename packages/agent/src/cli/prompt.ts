@@ -14,28 +14,48 @@ export function openPrompt(
   input: NodeJS.ReadableStream & { readonly isTTY?: boolean },
   output: NodeJS.WritableStream,
 ): Prompt {
-  let isSecret = false
+  // Only while a question is open whose answer may be seen: a password that is pasted with the line before it comes too early.
+  let isShown = false
   const screen = new Writable({
     write(chunk, _encoding, done) {
-      if (!isSecret) output.write(chunk)
+      if (isShown) output.write(chunk)
       done()
     },
   })
   const isTerminal = input.isTTY === true
   // No history: an arrow key must not bring a password back.
   const lines = createInterface({ input, output: screen, terminal: isTerminal, historySize: 0 })
-  const answers = lines[Symbol.asyncIterator]()
+  /** Lines that nobody has asked for yet, and whoever waits for one. */
+  const typed: string[] = []
+  let waiting: ((line: string | undefined) => void) | undefined
+  let isClosed = false
+  const answer = (line: string | undefined) => {
+    isShown = false
+    const give = waiting
+    waiting = undefined
+    if (give) give(line)
+    else if (line !== undefined) typed.push(line)
+  }
+  // At once, not a turn of the event loop later: what follows in the same paste is echoed by then.
+  lines.on('line', answer)
+  lines.on('close', () => {
+    isClosed = true
+    answer(undefined)
+  })
   return {
     ask: async (label, { secret }) => {
       output.write(`${label}: `)
-      isSecret = secret
-      try {
-        const { value, done } = await answers.next()
-        return done ? undefined : value
-      } finally {
-        isSecret = false
-        if (secret || !isTerminal) output.write('\n')
+      const early = typed.shift()
+      if (early !== undefined || isClosed) {
+        output.write('\n')
+        return early
       }
+      isShown = !secret
+      const line = await new Promise<string | undefined>((resolve) => {
+        waiting = resolve
+      })
+      if (secret || !isTerminal) output.write('\n')
+      return line
     },
     close: () => lines.close(),
   }
