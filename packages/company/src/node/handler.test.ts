@@ -119,22 +119,30 @@ describe('a Company behind Node’s http', () => {
   it('makes a Web Request of whatever a client writes there, so that no site falls over it', async () => {
     const asked: (string | null)[][] = []
     const { port } = await open((req, res) => {
-      const { url, headers } = toWebRequest(req)
-      asked.push([url, headers.get('host')])
+      const { method, url, headers } = toWebRequest(req)
+      asked.push([method, url, headers.get('host')])
       res.end()
     })
-    for (const [target, host] of [
-      ['/api?a=1', 'u:p@h'],
-      ['http://u:p@h/api', 'g'],
-      ['/api', 'h/own'],
-      ['//e/api', 'h h'],
+    for (const [line, host] of [
+      ['GET /api?a=1', 'u:p@h'],
+      ['GET http://u:p@h/api', 'g'],
+      ['GET /api', 'h/own'],
+      ['GET //e/api', 'h h'],
+      ['TRACE /api', 'h'],
+      ['M-SEARCH /api', 'h'],
+      ['OPTIONS *', 'h'],
+      ['GET ws://h/own/x', 'h'],
     ])
-      await raw(port, `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+      await raw(port, `${line} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
     expect(asked).toEqual([
-      ['http://unreadable.invalid/api?a=1', 'u:p@h'],
-      ['http://h/api', 'g'],
-      ['http://unreadable.invalid/api', 'h/own'],
-      ['http://unreadable.invalid//e/api', 'h h'],
+      ['GET', 'http://unreadable.invalid/api?a=1', 'u:p@h'],
+      ['GET', 'http://h/api', 'g'],
+      ['GET', 'http://unreadable.invalid/api', 'h/own'],
+      ['GET', 'http://unreadable.invalid//e/api', 'h h'],
+      ['TRACE', 'http://h/api', 'h'],
+      ['M-SEARCH', 'http://h/api', 'h'],
+      ['OPTIONS', 'http://unreadable.invalid/', 'h'],
+      ['GET', 'http://unreadable.invalid/', 'h'],
     ])
   })
 

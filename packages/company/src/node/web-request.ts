@@ -57,12 +57,16 @@ export function urlOf(request: IncomingMessage): string | null {
  *   res.json(await bookings.of(caller.account))
  * })
  * ```
- * @throws TypeError for what can't be a Web Request: `OPTIONS *` and TRACE
+ * Nothing that a client sends makes it throw, which would end many a process: what has no URL, such as `OPTIONS *`, is a
+ * request for nothing of anybody's.
  */
 export function toWebRequest(request: IncomingMessage): Request {
-  const url = urlOf(request)
-  if (url === null) throw new TypeError('The request names no URL.')
-  const web = new Request(url, { method: request.method ?? 'GET', headers: headersOf(request) })
+  const { method = 'GET' } = request
+  // The one method that Node takes and a Web Request doesn't.
+  const isTrace = method === 'TRACE'
+  const init = { method: isTrace ? 'GET' : method, headers: headersOf(request) }
+  const web = new Request(urlOf(request) ?? `http://${noHost}/`, init)
+  if (isTrace) Object.defineProperty(web, 'method', { value: method })
   noteNodeRequest(web, request)
   return web
 }
