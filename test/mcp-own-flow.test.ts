@@ -54,9 +54,12 @@ describe.each(kinds)('an MCP client with $authentication, $revision', ({ authent
     expect(mcp.asked).toEqual(['poppy:read poppy:write loyalty', 'poppy:read loyalty'])
     expect(mcp.tokens()).toMatchObject({ token_type: 'Bearer', scope: 'poppy:read loyalty' })
     expect(mcp.tokens()?.refresh_token !== undefined).toBe(authentication === 'private_key_jwt')
-    expect(await mcp.site.company.accounts.connectedAgents('acc-maya')).toMatchObject([
+    const { accounts } = mcp.site.company
+    // Two sign-ins, which to the person are one agent.
+    const { signIns } = await accounts.exportPerson('acc-maya')
+    expect(signIns.map(({ scopes }) => scopes)).toEqual([['poppy:read'], ['poppy:read', 'loyalty']])
+    expect(await accounts.connectedAgents('acc-maya')).toMatchObject([
       { clientId, host: 'client.example', rights: [{ scope: 'poppy:read' }, { scope: 'loyalty' }] },
-      { clientId, host: 'client.example', rights: [{ scope: 'poppy:read' }] },
     ])
   })
 

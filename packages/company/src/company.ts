@@ -1,4 +1,5 @@
 import { isLoopbackHost } from '@poppyseed/protocol'
+import { createConnectionHook } from './accounts/connection-hook.ts'
 import { type Accounts, createAccounts } from './accounts/connections.ts'
 import { createAdmission, readList } from './agents/admission.ts'
 import { type Agents, createAgents } from './agents/blocking.ts'
@@ -7,7 +8,7 @@ import { createLogos, fetchByCompany, fetchGuarded, logoPeriod } from './agents/
 import { createNewcomers } from './agents/newcomers.ts'
 import { createRegistration } from './agents/registration.ts'
 import { newPerHourOf } from './agents/settings.ts'
-import { isAgentBlocked } from './agents/store.ts'
+import { findAgent, isAgentBlocked } from './agents/store.ts'
 import { type BrowserReader, readBrowserPrincipal } from './browser/browser-principal.ts'
 import { type CheckedConfig, type CompanyConfig, checkConfig } from './config.ts'
 import { createAddressMarks } from './crypto/address-mark.ts'
@@ -231,6 +232,7 @@ export function createCompany(config: CompanyConfig): Company {
       : createNonces(deriveKeyring(checked.secrets, 'nonce'), checked.nonceLifetime, now)
   const limits = { idle: checked.lifetimes.sessionIdle }
   const requestLimits = createRequestLimits({ settings: checked.limits, address: config.address, now, random, log })
+  const wordings = createWordings(checked.languages)
   const tokenSettings: TokenSettings = {
     tokens,
     importKey,
@@ -247,6 +249,17 @@ export function createCompany(config: CompanyConfig): Company {
     requestLimits,
     sessionLifetime: checked.lifetimes.session,
     tokenLifetime: checked.lifetimes.sessionToken,
+    ...checked.signOut,
+    connections:
+      config.onConnection === undefined
+        ? null
+        : createConnectionHook({
+            onConnection: config.onConnection,
+            nameOf: async (clientId) => (await findAgent(await lifecycle.scope(), clientId))?.name,
+            sentenceOf: wordings.scopes(undefined),
+            track: lifecycle.track,
+            log,
+          }),
     accountTokenLifetime: checked.lifetimes.accountToken,
     rotation: {
       ...checked.rotation,
@@ -267,8 +280,7 @@ export function createCompany(config: CompanyConfig): Company {
     requestLimits,
     admission,
   })
-  const wordings = createWordings(checked.languages)
-  const accounts = createAccounts({ scope: lifecycle.scope, now, wordings })
+  const accounts = createAccounts({ scope: lifecycle.scope, now, wordings, ...checked.signOut })
   const handler = createRequestHandler({
     accounts,
     wordings,

@@ -1,5 +1,7 @@
 import { isLoopbackHost, isScope, protocolScopes } from '@poppyseed/protocol'
+import { checkOnConnection, type OnConnection } from './accounts/connection-hook.ts'
 import type { Rotation } from './accounts/rotation.ts'
+import { checkSignOut, type SignOutSettings } from './accounts/sign-out-settings.ts'
 import { type AgentSettings, checkAgents } from './agents/settings.ts'
 import { type BrowserSettings, checkBrowser } from './browser/browser-settings.ts'
 import type { CookieSettings } from './browser/cookie.ts'
@@ -50,6 +52,10 @@ export interface CompanyConfig extends ReachConfig, ApisConfig, ExtensionsConfig
    * library's, `/poppy/agents`.
    */
   readonly connectedAgentsPage?: string
+  /** Is told of each new sign-in of an agent, to send the person a mail (4.9). What it throws breaks no sign-in. */
+  readonly onConnection?: OnConnection
+  /** What a sign-out does beside signing out (4.9). */
+  readonly signOut?: SignOutSettings
   /**
    * Scope to what it means for the person, as a sentence fragment after "It could then" (4.4): `'See your bookings'`, or
    * `{ en: 'See your bookings', de: 'Ihre Buchungen sehen' }`. In a language that isn't there, the text is that of
@@ -115,6 +121,8 @@ const knownSettings = new Set<string>([
   'signInPage',
   'switchAccountPage',
   'connectedAgentsPage',
+  'onConnection',
+  'signOut',
   'language',
   'words',
   'scopes',
@@ -167,6 +175,7 @@ export interface CheckedConfig {
   readonly nonceLifetime: number | null
   /** Whether Account Tokens rotate, and the grace of those that were replaced, in milliseconds. */
   readonly rotation: Pick<Rotation, 'replaces' | 'grace'>
+  readonly signOut: { readonly endsSessions: boolean }
   /** Milliseconds. */
   readonly lifetimes: {
     readonly sessionToken: number
@@ -191,6 +200,7 @@ export function checkConfig(config: CompanyConfig): CheckedConfig {
   const domains = checkOrganization(config.organization)
   checkOrigin(config, domains)
   checkAgents(config)
+  checkOnConnection(config.onConnection)
   const languages = checkLanguages(config, checkScopes(config.scopes ?? {}))
   const scopes = plainScopes(languages)
   const reach = checkReach(config)
@@ -209,6 +219,7 @@ export function checkConfig(config: CompanyConfig): CheckedConfig {
     browser: checkBrowser(config.browser, { domains, host: new URL(config.origin).hostname }),
     nonceLifetime: checkNonces(config.nonces),
     rotation: checkRotation(config.rotation),
+    signOut: checkSignOut(config.signOut),
     lifetimes: checkLifetimes(config.lifetimes ?? {}),
     limits: checkLimits(config),
     faults: checkFaults(config.faults, config.development === true),

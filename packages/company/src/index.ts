@@ -1,8 +1,11 @@
 /** The Company's side of the Personal Agent Protocol, on Web `Request` and `Response`. */
 export { PoppyError } from '@poppyseed/protocol'
-export type { Accounts, ConnectedAgent } from './accounts/connections.ts'
+export type { ConnectedAgent } from './accounts/connected-agent.ts'
+export type { NewConnection, OnConnection } from './accounts/connection-hook.ts'
+export type { Accounts } from './accounts/connections.ts'
 export type { ErasedPerson, PersonData } from './accounts/person.ts'
 export type { Person } from './accounts/person-store.ts'
+export type { SignOutSettings } from './accounts/sign-out-settings.ts'
 export type { Agents, BlockedAgent } from './agents/blocking.ts'
 export type { FetchLogo } from './agents/logo.ts'
 export type { NewAgent, RegisterAgent } from './agents/registration.ts'

@@ -193,7 +193,8 @@ function oauthRoutes(parts: HandlerParts, nonce: () => string | undefined): Reco
     audiences: [tokenUrl, issuer],
   }
   const { requestLimits } = parts
-  const revocation = { directory, scope, now, requestLimits, audiences: [revokeUrl, tokenUrl, issuer] }
+  const { endsSessions } = tokenSettings
+  const revocation = { directory, scope, now, requestLimits, endsSessions, audiences: [revokeUrl, tokenUrl, issuer] }
   return {
     [routeOf(tokenUrl)]: {
       methods: { POST: withNonce((request) => handleTokenRequest(request, token), nonce) },

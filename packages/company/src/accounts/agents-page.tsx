@@ -1,6 +1,6 @@
 import { page } from '../pages/layout.tsx'
 import type { Wording } from '../words/wording.ts'
-import type { ConnectedAgent } from './connections.ts'
+import type { ConnectedAgent } from './connected-agent.ts'
 
 /** The page on which a person sees who acts for them, and ends it (4.9). */
 

@@ -7,7 +7,7 @@ import { type Account, accountOf, isFromOurPage, readFields, toSignIn } from '..
 import type { Wording, Wordings } from '../words/wording.ts'
 import type { Problem } from '../words/words.ts'
 import { agentsPage, type ShownAgent } from './agents-page.tsx'
-import type { Accounts, ConnectedAgent } from './connections.ts'
+import type { Accounts } from './connections.ts'
 
 /** Section 4.9: the account page, for a site that doesn't draw its own. */
 
@@ -83,7 +83,7 @@ export async function endAgents(request: Request, settings: AgentsPageSettings):
 
 async function draw(wording: Wording, account: Account, settings: AgentsPageSettings, done?: string) {
   const now = settings.now()
-  const agents = merge(await settings.accounts.connectedAgents(account.id, { locale: wording.locale }))
+  const agents = await settings.accounts.connectedAgents(account.id, { locale: wording.locale })
   return agentsPage(wording, {
     organization: settings.organization,
     accountName: account.name,
@@ -107,23 +107,4 @@ async function draw(wording: Wording, account: Account, settings: AgentsPageSett
     action: settings.path,
     ...(done === undefined ? {} : { done }),
   })
-}
-
-/** A person sees agents, not sign-ins: several of one agent are one. */
-function merge(connections: readonly ConnectedAgent[]): readonly ConnectedAgent[] {
-  const byClient = new Map<string, ConnectedAgent>()
-  for (const one of connections) {
-    const other = byClient.get(one.clientId)
-    if (other === undefined) byClient.set(one.clientId, one)
-    else {
-      const rights = new Map([...other.rights, ...one.rights].map((right) => [right.scope, right]))
-      // Newest first: the way in that counts is the last one.
-      byClient.set(one.clientId, {
-        ...other,
-        rights: [...rights.values()],
-        lastUsedAt: Math.max(other.lastUsedAt, one.lastUsedAt),
-      })
-    }
-  }
-  return [...byClient.values()]
 }

@@ -2,34 +2,19 @@ import { agentNames } from '../agents/store.ts'
 import { formLifetime } from '../sign-in/form-lifetime.ts'
 import type { Scope } from '../store/database.ts'
 import type { Wordings } from '../words/wording.ts'
+import { type ConnectedAgent, describeSignIn, mergeSignIns } from './connected-agent.ts'
 import { type ErasedPerson, erasePerson, exportPerson, type PersonData } from './person.ts'
 import { endForms, type Person } from './person-store.ts'
 import { grantsOf, revokeGrantsOf, takeScopeAway } from './store.ts'
 
 /** Section 4.9: what a person sees of the agents that they let in, and how they end it, for a site that draws its own page. */
 
-/** A Personal Agent that a person let in. */
-export interface ConnectedAgent {
-  readonly clientId: string
-  /** The host of its `client_id`: the part of its identity that was checked. */
-  readonly host: string
-  /** What it calls itself, in one line; show its host beside it, since the name is nothing but its word (4.5). */
-  readonly name: string
-  /** How it was let in (4.4). */
-  readonly signIn: 'direct' | 'device' | 'mediated'
-  /** The rights it has, as scopes and in the company's words; `language` where the company said which those are in. */
-  readonly rights: readonly { readonly scope: string; readonly text: string; readonly language?: string | undefined }[]
-  /** Milliseconds since 1970. */
-  readonly connectedAt: number
-  readonly lastUsedAt: number
-  readonly expiresAt: number | null
-}
-
 /** What a company’s account page needs (4.9): who is connected, and how it ends. */
 export interface Accounts {
   /**
-   * The agents that have access to an account, newest first; one entry for each sign-in. `locale` is the language of the
-   * rights' texts: a tag such as `'de'`, or a whole `Accept-Language` header; left out, the company's `language`.
+   * The agents that have access to an account, the one that was let in last first: one entry for each agent, with all its
+   * sign-ins taken together. `locale` is the language of the rights' texts: a tag such as `'de'`, or a whole
+   * `Accept-Language` header; left out, the company's `language`.
    */
   readonly connectedAgents: (
     account: string,
@@ -76,7 +61,11 @@ export function createAccounts(options: {
   readonly scope: () => Promise<Scope>
   readonly now: () => number
   readonly wordings: Wordings
+  /** 4.9: whether a sign-out ends the Sessions as well. */
+  readonly endsSessions: boolean
 }): Accounts {
+  const signOut = () => ({ now: options.now(), endsSessions: options.endsSessions })
+
   /**
    * What a person does to an account's agents comes one after the other, on all instances: two clicks never wait for each
    * other's rows, and credentials that are being checked (4.7) come before or after.
@@ -98,33 +87,29 @@ export function createAccounts(options: {
         scope,
         grants.map(({ clientId }) => clientId),
       )
-      return grants.map((grant) => ({
-        clientId: grant.clientId,
-        host: new URL(grant.clientId).host,
-        name: names.get(grant.clientId) ?? new URL(grant.clientId).host,
-        // 6: to whoever approved it, MCP's own flow was a Direct Sign-In
-        signIn: grant.signIn === 'mcp' ? 'direct' : grant.signIn,
-        rights: grant.scopes.map((scope) => ({ scope, ...sentenceOf(scope) })),
-        connectedAt: grant.createdAt,
-        lastUsedAt: grant.lastUsedAt,
-        expiresAt: grant.expiresAt,
-      }))
+      return mergeSignIns(
+        grants.map((grant) => ({
+          ...describeSignIn(grant, names.get(grant.clientId), sentenceOf),
+          connectedAt: grant.createdAt,
+          lastUsedAt: grant.lastUsedAt,
+        })),
+      )
     },
     async disconnect(account, clientId) {
       if (!canBeKept(clientId)) return 0
-      return alone(account, (scope) => revokeGrantsOf(scope, { account, clientId, now: options.now() }))
+      return alone(account, (scope) => revokeGrantsOf(scope, { account, clientId, ...signOut() }))
     },
     async takeAway(account, clientId, name) {
       if (!canBeKept(clientId) || !canBeKept(name)) return false
-      return alone(account, (scope) => takeScopeAway(scope, { account, clientId, name, now: options.now() }))
+      return alone(account, (scope) => takeScopeAway(scope, { account, clientId, name, ...signOut() }))
     },
     async revokeAll(account) {
       if (typeof account !== 'string' || account === '') throw new TypeError('revokeAll takes the id of an account.')
       const scope = await options.scope()
-      const now = options.now()
+      const how = signOut()
       return scope.db.transaction(async () => {
-        await endForms(scope, { account, until: now + formLifetime })
-        return revokeGrantsOf(scope, { account, now })
+        await endForms(scope, { account, until: how.now + formLifetime })
+        return revokeGrantsOf(scope, { account, ...how })
       })
     },
     exportPerson: async (person) => exportPerson(await options.scope(), person, options),

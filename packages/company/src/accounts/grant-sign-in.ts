@@ -5,8 +5,10 @@ import { invalidSession } from '../sessions/session-grant.ts'
 import { peekSession, type SessionState, signInSession } from '../sessions/store.ts'
 import type { TokenRequest } from '../sessions/token-request.ts'
 import type { Issued } from '../sessions/token-response.ts'
+import type { Scope } from '../store/database.ts'
 import { accountMismatch } from './account-token-grant.ts'
-import { insertGrant } from './store.ts'
+import type { BegunConnection } from './connection-hook.ts'
+import { type GrantRow, grantsOf, insertGrant, scopesOf } from './store.ts'
 
 /** How every type of sign-in ends (4.4): an Account Token, and the Session signed in. */
 
@@ -38,7 +40,7 @@ export async function grantSignIn(
   const grantId = makeId('grt', settings.random)
   const accountToken = `pat_${base64urlOf(settings.random(32))}`
   const expiresAt = settings.accountTokenLifetime === null ? null : now + settings.accountTokenLifetime
-  await insertGrant(scope, {
+  const begun = await recordSignIn(scope, {
     id: grantId,
     client_id: client.clientId,
     user_id: session.userId,
@@ -66,6 +68,25 @@ export async function grantSignIn(
       sessionExpiresAt: after.expiresAt,
       grant: { id: grantId, scopes, expiresAt },
       accountToken,
+      begun,
     },
+  }
+}
+
+/** Records what a person approved (4.4), and says what the company is to be told of it. In the transaction of the sign-in. */
+export async function recordSignIn(scope: Scope, row: Omit<GrantRow, 'company'>): Promise<BegunConnection> {
+  const { account, client_id: clientId } = row
+  const earlier = (await grantsOf(scope, { account, now: row.created_at })).filter((one) => one.clientId === clientId)
+  await insertGrant(scope, row)
+  return {
+    grantId: row.id,
+    account,
+    clientId,
+    signIn: row.sign_in,
+    scopes: scopesOf(row),
+    connectedAt: row.created_at,
+    expiresAt: row.expires_at,
+    isNewAgent: earlier.length === 0,
+    replaces: earlier.some(({ userId }) => userId === row.user_id),
   }
 }

@@ -1,7 +1,15 @@
 import { sha256 } from '../crypto/hash.ts'
 import type { Successors } from '../crypto/successor.ts'
 import type { Scope } from '../store/database.ts'
-import { findGrantById, findGrantByToken, findRetired, type GrantRow, replaceToken, revokeGrant } from './store.ts'
+import {
+  findGrantById,
+  findGrantByToken,
+  findRetired,
+  type GrantRow,
+  replaceToken,
+  revokeGrant,
+  type SignOut,
+} from './store.ts'
 
 /** Rotation of Account Tokens (4.8): on where the company says so. It never signs anybody out by accident. */
 
@@ -32,8 +40,9 @@ const longestChain = 2000
 export async function findPresented(
   scope: Scope,
   token: string,
-  { clientId, rotation, now }: { readonly clientId: string; readonly rotation: Rotation; readonly now: number },
+  { clientId, rotation, ...signOut }: SignOut & { readonly clientId: string; readonly rotation: Rotation },
 ): Promise<PresentedToken | null> {
+  const { now } = signOut
   const hash = sha256(token)
   const current = await findGrantByToken(scope, hash, { isHeld: true })
   if (current !== null) return { grant: current, successor: undefined }
@@ -43,7 +52,7 @@ export async function findPresented(
   // 4.8: whoever it wasn't issued to gets nothing and ends nothing.
   if (grant === null || grant.client_id !== clientId || grant.revoked_at !== null) return null
   if (now >= retired.retired_at + rotation.grace) {
-    await revokeGrant(scope, { grantId: grant.id, now })
+    await revokeGrant(scope, { grantId: grant.id, ...signOut })
     return null
   }
   const successor = await newestOf(scope, token, grant, rotation)

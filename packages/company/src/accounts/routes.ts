@@ -19,6 +19,8 @@ export interface RevocationEndpoint {
   readonly requestLimits: RequestLimits
   /** Milliseconds since 1970. */
   readonly now: () => number
+  /** Whether a sign-out ends the Sessions as well (4.9). */
+  readonly endsSessions: boolean
 }
 
 /**
@@ -71,7 +73,7 @@ export async function handleRevocation(request: Request, endpoint: RevocationEnd
         reason: 'another client’s token',
       })
     }
-    await revokeGrant(scope, { grantId: grant.id, now })
+    await revokeGrant(scope, { grantId: grant.id, now, endsSessions: endpoint.endsSessions })
     return null
   })
   if (refusal) throw refusal

@@ -103,14 +103,22 @@ export async function noteGrantUse(
     .execute()
 }
 
+/** 4.9: what becomes of the Sessions that a sign-out signs out. Left out, they continue. */
+export interface SignOut {
+  /** Milliseconds since 1970. */
+  readonly now: number
+  readonly endsSessions?: boolean
+}
+
 /**
  * Revokes a grant and signs out the Sessions that it had last signed in (4.9); those that moved to another grant stay.
  * False when it was revoked before, or isn't there.
  */
 export async function revokeGrant(
   scope: Scope,
-  { grantId, now }: { readonly grantId: string; readonly now: number },
+  { grantId, ...signOut }: SignOut & { readonly grantId: string },
 ): Promise<boolean> {
+  const { now } = signOut
   const { db, company } = scope
   return db.transaction(async () => {
     const revoked = await db.query
@@ -122,7 +130,7 @@ export async function revokeGrant(
       .returning('id')
       .execute()
     if (revoked.length === 0) return false
-    await signOutSessions(scope, [grantId])
+    await signOutSessions(scope, [grantId], signOut)
     return true
   })
 }
@@ -189,9 +197,10 @@ export async function wasRevokedSince(
  */
 export async function revokeGrantsOf(
   scope: Scope,
-  { account, clientId, now }: { readonly account: string; readonly clientId?: string; readonly now: number },
+  { account, clientId, ...signOut }: SignOut & { readonly account: string; readonly clientId?: string },
 ): Promise<number> {
   const { db, company } = scope
+  const { now } = signOut
   return db.transaction(async () => {
     await spendPending(scope, { account, clientId, now })
     let grants = db.query
@@ -206,6 +215,7 @@ export async function revokeGrantsOf(
     await signOutSessions(
       scope,
       revoked.map(({ id }) => id),
+      signOut,
     )
     return revoked.length
   })
@@ -218,7 +228,7 @@ export async function revokeGrantsOf(
  */
 export async function takeScopeAway(
   scope: Scope,
-  take: { readonly account: string; readonly clientId: string; readonly name: string; readonly now: number },
+  take: SignOut & { readonly account: string; readonly clientId: string; readonly name: string },
 ): Promise<boolean> {
   const { db, company } = scope
   const { account, clientId, name, now } = take
@@ -252,7 +262,7 @@ export async function takeScopeAway(
       else if (left.length === 0) revoked.push(grant.id)
     }
     // All grants before any Session: who refreshes takes them in that order too, and else each waits for the other.
-    await signOutSessions(scope, revoked)
+    await signOutSessions(scope, revoked, take)
     return having.length > 0
   })
 }
@@ -300,12 +310,20 @@ export function scopesOf({ scopes }: Pick<GrantRow, 'scopes'>): readonly string[
 // Well below what either database takes in one statement.
 const idsPerStatement = 500
 
-async function signOutSessions({ db, company }: Scope, grantIds: readonly string[]): Promise<void> {
+async function signOutSessions(
+  { db, company }: Scope,
+  grantIds: readonly string[],
+  { now, endsSessions = false }: SignOut,
+): Promise<void> {
   for (let from = 0; from < grantIds.length; from += idsPerStatement) {
     // 4.9: the count makes tokens from before the sign-out stay signed out after the next sign-in
     await db.query
       .updateTable('poppy_sessions')
-      .set((eb) => ({ grant_id: null, epoch: eb('epoch', '+', 1) }))
+      .set((eb) => ({
+        grant_id: null,
+        epoch: eb('epoch', '+', 1),
+        ...(endsSessions ? { ended_at: eb.fn.coalesce('ended_at', eb.val(now)) } : {}),
+      }))
       .where('company', '=', company)
       .where('grant_id', 'in', grantIds.slice(from, from + idsPerStatement))
       .execute()

@@ -165,13 +165,20 @@ export async function insertSession(scope: Scope, row: Omit<SessionsTable, 'comp
 /**
  * Signs a Session in (4.4), if it still runs and has had no other account: a Session never takes another, not even after
  * sign-out. When the grant that it had has ended meanwhile, that was a sign-out, and it counts as one.
+ * `from`: only if this is the grant that it still has (null: none); else it has `moved`.
  */
 export async function signInSession(
   { db, company }: Scope,
-  signIn: { readonly sessionId: string; readonly account: string; readonly grantId: string; readonly now: number },
-): Promise<'signed_in' | 'account_mismatch' | 'gone'> {
-  const { sessionId, account, grantId, now } = signIn
-  const updated = await db.query
+  signIn: {
+    readonly sessionId: string
+    readonly account: string
+    readonly grantId: string
+    readonly now: number
+    readonly from?: string | null
+  },
+): Promise<'signed_in' | 'account_mismatch' | 'moved' | 'gone'> {
+  const { sessionId, account, grantId, now, from } = signIn
+  let update = db.query
     .updateTable('poppy_sessions')
     .set((eb) => ({
       account,
@@ -211,17 +218,18 @@ export async function signInSession(
     .where('expires_at', '>', now)
     .where((eb) => eb.or([eb('account', 'is', null), eb('account', '=', account)]))
     .returning('id')
-    .execute()
-  if (updated.length > 0) return 'signed_in'
+  if (from !== undefined) update = update.where('grant_id', from === null ? 'is' : '=', from)
+  if ((await update.execute()).length > 0) return 'signed_in'
   const running = await db.query
     .selectFrom('poppy_sessions')
-    .select('id')
+    .select('account')
     .where('company', '=', company)
     .where('id', '=', sessionId)
     .where('ended_at', 'is', null)
     .where('expires_at', '>', now)
     .executeTakeFirst()
-  return running === undefined ? 'gone' : 'account_mismatch'
+  if (running === undefined) return 'gone'
+  return running.account === null || running.account === account ? 'moved' : 'account_mismatch'
 }
 
 /** Ends a Session for good. False when it had ended already. */

@@ -7,6 +7,7 @@ import {
   PoppyError,
   parseScope,
 } from '@poppyseed/protocol'
+import type { ConnectionHook } from '../accounts/connection-hook.ts'
 import type { Rotation } from '../accounts/rotation.ts'
 import type { Nonces } from '../crypto/nonce.ts'
 import type { RequestLimits } from '../limits/request-limits.ts'
@@ -42,6 +43,10 @@ export interface TokenSettings {
   readonly accountTokenLifetime: number | null
   /** Whether Account Tokens are replaced when they are used (4.8), and how. */
   readonly rotation: Rotation
+  /** Whether a sign-out ends the Sessions as well (4.9). */
+  readonly endsSessions: boolean
+  /** Who is told of new sign-ins; null where nobody is (4.9). */
+  readonly connections: ConnectionHook | null
 }
 
 /**

@@ -1,4 +1,5 @@
 import { formatScope, type TokenResponse } from '@poppyseed/protocol'
+import type { BegunConnection } from '../accounts/connection-hook.ts'
 import { json } from '../http/respond.ts'
 import type { TokenRequest } from './token-request.ts'
 
@@ -17,11 +18,14 @@ export interface Issued {
   readonly ownMcpFlow?: boolean
   /** A new Account Token, after a sign-in. */
   readonly accountToken?: string
+  /** The sign-in that has just been recorded: the company is told of it once it is committed. */
+  readonly begun?: BegunConnection
 }
 
-/** Seals a Session Token and writes the answer. */
+/** Seals a Session Token and writes the answer, when all that it tells is committed. */
 export async function issueTokens(request: TokenRequest, issued: Issued): Promise<Response> {
   request.note(issued.sessionId)
+  if (issued.begun !== undefined) await request.settings.connections?.tell(issued.begun)
   return json(tokensOf(request, issued))
 }
 

@@ -1,7 +1,7 @@
 import { makeId, PoppyError } from '@poppyseed/protocol'
 import { accountMismatch } from '../accounts/account-token-grant.ts'
-import { grantSignIn } from '../accounts/grant-sign-in.ts'
-import { insertGrant, revokeGrant, scopesOf } from '../accounts/store.ts'
+import { grantSignIn, recordSignIn } from '../accounts/grant-sign-in.ts'
+import { revokeGrant, scopesOf } from '../accounts/store.ts'
 import { isSameSecret, sha256 } from '../crypto/hash.ts'
 import { base64urlOf } from '../crypto/random.ts'
 import { isActive } from '../sessions/rights.ts'
@@ -33,6 +33,7 @@ export async function exchangeCode(request: TokenRequest): Promise<Response> {
   }
   const [code, redirectUri, verifier] = [read('code'), read('redirect_uri'), read('code_verifier')]
   const sessionId = parameters.get('session_id') ?? (request.binding.type === 'Bearer' ? null : read('session_id'))
+  const { endsSessions } = settings
   const now = settings.now()
   if (client.assertion === null && (await findCode(scope, sha256(code)))?.client_id === client.clientId)
     await request.meet()
@@ -46,7 +47,7 @@ export async function exchangeCode(request: TokenRequest): Promise<Response> {
     if (!found || found.client_id !== client.clientId) return invalidGrant('unknown or another client’s')
     if (found.used_at !== null) {
       // 4.5, RFC 6749 4.1.2: a code that comes twice was seen by somebody; what it gave is taken back
-      if (found.grant_id !== null) await revokeGrant(scope, { grantId: found.grant_id, now })
+      if (found.grant_id !== null) await revokeGrant(scope, { grantId: found.grant_id, now, endsSessions })
       return invalidGrant('used before')
     }
     if (found.expires_at <= now) return invalidGrant('expired')
@@ -70,7 +71,7 @@ export async function exchangeCode(request: TokenRequest): Promise<Response> {
     // From here on the code is spent, right or wrong: a verifier can't be guessed at.
     if (!(await spendCode(scope, { codeHash, now }))) {
       const taken = await findCode(scope, codeHash)
-      if (taken?.grant_id) await revokeGrant(scope, { grantId: taken.grant_id, now })
+      if (taken?.grant_id) await revokeGrant(scope, { grantId: taken.grant_id, now, endsSessions })
       return invalidGrant('used at the same moment')
     }
     if (found.redirect_uri !== redirectUri) return invalidGrant('another redirect_uri')
@@ -122,7 +123,7 @@ async function signInMcpClient(
   const expiresAt = lifetime === null ? null : now + lifetime
   const grantId = makeId('grt', settings.random)
   const accountToken = `pat_${base64urlOf(settings.random(32))}`
-  await insertGrant(scope, {
+  const begun = await recordSignIn(scope, {
     id: grantId,
     client_id: client.clientId,
     user_id: userId,
@@ -141,5 +142,6 @@ async function signInMcpClient(
     ...(await openSignedInSession(request, begin)),
     grant: { id: grantId, scopes, expiresAt },
     ...(canRefresh ? { accountToken } : {}),
+    begun,
   }
 }

@@ -44,12 +44,13 @@ export async function submitCode(request: Request, id: string, endpoint: Mediate
   return answer(outcome, { clientId: principal.clientId, thumbprint }, endpoint)
 }
 
-function answer(
+async function answer(
   outcome: MediatedOutcome,
   { clientId, thumbprint }: { readonly clientId: string; readonly thumbprint: string },
   { token }: MediatedEndpoint,
-): Response {
+): Promise<Response> {
   if (outcome.status === 'complete') {
+    if (outcome.issued.begun !== undefined) await token.connections?.tell(outcome.issued.begun)
     const binding = { type: 'DPoP', thumbprint, resource: undefined } as const
     return json({ status: 'complete', ...tokensOf({ client: { clientId }, settings: token, binding }, outcome.issued) })
   }
