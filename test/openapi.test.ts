@@ -102,7 +102,7 @@ describe('the OpenAPI document of the hotel', () => {
     const { agent, close } = await startVisitingAgent()
     onTestFinished(close)
     const session = (await agent.forUser('maya').company(hotel.origin)).session()
-    const operations = await session.operations()
+    const operations = await session.apiOperations()
     expect(Object.fromEntries(operations.map(({ id, scopes }) => [id, scopes]))).toEqual(needed)
   })
 })

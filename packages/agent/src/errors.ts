@@ -1,4 +1,5 @@
 import { cleanText } from './net/text.ts'
+import type { Operation } from './operations/operation.ts'
 
 /** What the Personal Agent can do about an error: ask the person it acts for, try again later, or stop. */
 export type AgentAction = 'ask_owner' | 'retry' | 'give_up'
@@ -39,6 +40,14 @@ export const agentErrors = {
   foreign_origin: 'give_up',
   body_spent: 'retry',
   call_failed: 'give_up',
+  // Operations: confirming
+  operations_unavailable: 'give_up',
+  operation_not_found: 'give_up',
+  approval_required: 'ask_owner',
+  company_confirmation_required: 'ask_owner',
+  confirmation_refused: 'give_up',
+  terms_keep_changing: 'give_up',
+  confirmed_otherwise: 'ask_owner',
   // this side
   store_unsafe: 'give_up',
   store_busy: 'retry',
@@ -58,6 +67,10 @@ export interface AgentErrorDetails {
   readonly status?: number | undefined
   /** The Company's own error code, cleaned. */
   readonly companyCode?: string | undefined
+  /** The operation that it is about, as the Company has it now. */
+  readonly operation?: Operation | undefined
+  /** The Company's own page, for the owner to open (`company_confirmation_required`). */
+  readonly confirmationUrl?: string | undefined
   /** Only where the usual action for the code doesn't fit. */
   readonly action?: AgentAction
 }
@@ -74,6 +87,8 @@ export class AgentError extends Error {
   readonly retryAfter: number | undefined
   readonly status: number | undefined
   readonly companyCode: string | undefined
+  readonly operation: Operation | undefined
+  readonly confirmationUrl: string | undefined
 
   constructor(code: AgentErrorCode, message: string, details: AgentErrorDetails = {}) {
     super(message)
@@ -82,6 +97,8 @@ export class AgentError extends Error {
     this.scopes = details.scopes
     this.retryAfter = details.retryAfter
     this.status = details.status
+    this.operation = details.operation
+    this.confirmationUrl = details.confirmationUrl
     this.companyCode = details.companyCode === undefined ? undefined : cleanText(details.companyCode, 80)
   }
 
@@ -95,6 +112,8 @@ export class AgentError extends Error {
       ...(this.retryAfter === undefined ? {} : { retryAfter: this.retryAfter }),
       ...(this.status === undefined ? {} : { status: this.status }),
       ...(this.companyCode === undefined ? {} : { companyCode: this.companyCode }),
+      ...(this.operation === undefined ? {} : { operation: this.operation }),
+      ...(this.confirmationUrl === undefined ? {} : { confirmationUrl: this.confirmationUrl }),
     }
   }
 }

@@ -1,6 +1,6 @@
 /** The Personal Agent's side of the Personal Agent Protocol. */
 export type { CallInput } from './apis/build-request.ts'
-export type { CallResult, CompanyOperation, ListOptions } from './apis/call.ts'
+export type { CallResult, CompanyApiOperation, ListOptions } from './apis/call.ts'
 export type { CompanyTool, ToolsOptions } from './apis/company-tools.ts'
 export { type McpConnection, readToolError, type ToolRefusal } from './apis/mcp.ts'
 export type { ApiOperation, OperationParameter } from './apis/openapi.ts'
@@ -11,6 +11,12 @@ export { type AgentAction, AgentError, type AgentErrorCode, type AgentErrorDetai
 export type { SupportedExtension } from './identity/extensions.ts'
 export type { IdentityKey, IdentityKeys } from './identity/key-ring.ts'
 export { generateKey, type PrivateKeyJson } from './identity/keys.ts'
+export type { ApprovalRequest, ConfirmOptions, ConfirmResult } from './operations/confirm.ts'
+export type { Operation } from './operations/operation.ts'
+export type { Resumed, SessionOperations, WaitOptions } from './operations/operations.ts'
+export type { StandingPermission } from './operations/permissions.ts'
+export type { KnownOperation } from './operations/records.ts'
+export type { TermMatcher } from './operations/term-matchers.ts'
 export {
   type AgentTimeouts,
   type AgentUser,

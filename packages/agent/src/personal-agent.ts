@@ -11,6 +11,7 @@ import type { Fetch } from './net/exchange.ts'
 import { createKeptLimits } from './net/limits.ts'
 import { createPatience } from './net/patience.ts'
 import { createPublicFetch } from './net/public-fetch.ts'
+import { type KnownOperation, knownOperations } from './operations/records.ts'
 import { checkOptions } from './options.ts'
 import { type KnownCompany, knownCompanies } from './sessions/known.ts'
 import type { SignInResult } from './sessions/sign-in-end.ts'
@@ -93,6 +94,8 @@ export interface AgentUser {
   readonly company: (domainOrUrl: string) => Promise<Company>
   /** The Companies where this User has been, and the access given there. No secrets. */
   readonly companies: () => Promise<readonly KnownCompany[]>
+  /** The operations that were proposed to this User, at every Company, as last heard; asks nobody. */
+  readonly operations: () => Promise<readonly KnownOperation[]>
 }
 
 /**
@@ -169,6 +172,7 @@ export function createPersonalAgent(options: PersonalAgentOptions): PersonalAgen
       return {
         company: (domainOrUrl) => openCompany(context, userKey, domainOrUrl),
         companies: () => knownCompanies(context, userKey),
+        operations: () => knownOperations(context, userKey),
       }
     },
   }

@@ -1,7 +1,7 @@
 import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { coversScopes, type OAuthMetadata } from '@poppyseed/protocol'
 import type { CallInput } from './apis/build-request.ts'
-import { type CallResult, type CompanyOperation, callOne, type ListOptions, listOperations } from './apis/call.ts'
+import { type CallResult, type CompanyApiOperation, callOne, type ListOptions, listOperations } from './apis/call.ts'
 import { type CompanyTool, companyTools, type ToolsOptions } from './apis/company-tools.ts'
 import { connectMcp, type McpConnection, mcpTransport } from './apis/mcp.ts'
 import { type SessionFetch, sessionFetch } from './apis/session-fetch.ts'
@@ -9,6 +9,7 @@ import { joinBrowser } from './browser/join-browser.ts'
 import type { OneShotPage } from './browser/one-shot-page.ts'
 import type { AgentContext } from './context.ts'
 import type { FoundCompany } from './discovery/discover.ts'
+import { createOperations, type SessionOperations } from './operations/operations.ts'
 import { beginDeviceSignIn, type PendingDeviceSignIn } from './sessions/device-sign-in.ts'
 import { type MediatedSignInRequest, signInMediated } from './sessions/mediated-sign-in.ts'
 import { forgetRetired, revokeRetired } from './sessions/retired.ts'
@@ -26,15 +27,18 @@ export interface Session {
   readonly start: () => Promise<SessionState>
   /** How the Session stands, as last heard; asks nobody. */
   readonly state: () => Promise<SessionState>
-  /** The operations of the Company's OpenAPI documents (6). */
-  readonly operations: (options?: ListOptions) => Promise<readonly CompanyOperation[]>
+  /** What the Company's OpenAPI documents call operations (6): all that can be called by its id. */
+  readonly apiOperations: (options?: ListOptions) => Promise<readonly CompanyApiOperation[]>
+  /** Operations: what the Company proposes, the owner approves, and is done at most once. */
+  readonly operations: SessionOperations
   /**
    * All that can be called, by OpenAPI or MCP, in one form (6): name, description, JSON Schema of the input, and a `call`.
    * `@poppyseed/agent/ai` makes tools of the AI SDK of them.
    */
   readonly tools: (options?: ToolsOptions) => Promise<readonly CompanyTool[]>
   /**
-   * Calls an operation by its id (6).
+   * Calls one of {@link Session.apiOperations} by its id (6). Where the Company proposes an operation instead of doing it, the
+   * result has it as `operation`; `operations.confirm` asks the owner.
    * @param input values by name: parameters go where the document says, the rest is the JSON body
    * @throws AgentError
    */
@@ -152,6 +156,7 @@ export function createSession(
       account: account ? { scopes: account.scopes, expiresAt: account.expiresAt } : null,
     }
   }
+  const parts = { context, tokens, find, address }
   const begin = async (scopes: readonly string[]) => beginSignIn(context, await find(), tokens, address, scopes)
   const beginDevice = async (scopes: readonly string[], signal?: AbortSignal) =>
     beginDeviceSignIn(context, await find(), tokens, scopes, signal)
@@ -164,13 +169,13 @@ export function createSession(
       await tokens.get(anywhere)
       return state()
     },
-    operations: async (options = {}) => listOperations(context, await find(), options),
-    tools: async (options = {}) => companyTools(context, await find(), find, tokens, options),
-    call: async (operationId, input = {}, options = {}) =>
-      callOne(context, await find(), tokens, operationId, input, options),
+    apiOperations: async (options = {}) => listOperations(context, await find(), options),
+    operations: createOperations(parts),
+    tools: async (options = {}) => companyTools(parts, await find(), options),
+    call: async (operationId, input = {}, options = {}) => callOne(parts, await find(), operationId, input, options),
     fetch: async (input, init) => sessionFetch(context, await find(), tokens, input, init),
     mcpTransport: async ({ url } = {}) => mcpTransport(context, await find(), tokens, url),
-    mcp: async ({ url } = {}) => connectMcp(context, await find(), tokens, url),
+    mcp: async ({ url } = {}) => connectMcp(parts, await find(), url),
     beginSignIn: ({ scopes }) => begin(scopes),
     beginDeviceSignIn: ({ scopes, signal }) => beginDevice(scopes, signal),
     signInMediated: async (request) => signInMediated(context, await find(), tokens, request),

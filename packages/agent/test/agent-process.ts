@@ -21,7 +21,7 @@ const agent = createPersonalAgent({
   allowHttp: true,
 })
 const session = (await agent.forUser('maya').company(task.origin)).session()
-await session.operations()
+await session.apiOperations()
 process.stdout.write('ready\n')
 await new Promise((resolve) => process.stdin.once('data', resolve))
 const calls = Array.from({ length: task.calls }, () => session.call(task.operation, { id: '1' }))

@@ -5,7 +5,7 @@ describe('calling an API', () => {
   it('puts path, query, header and body where the document says [6.calls-agent]', async () => {
     const { fake, session, signIn } = await startVisit()
     const here = await session()
-    expect((await here.operations()).map(({ id, method, path, scopes }) => [id, method, path, scopes])).toEqual([
+    expect((await here.apiOperations()).map(({ id, method, path, scopes }) => [id, method, path, scopes])).toEqual([
       ['echo', 'POST', '/echo', undefined],
       ['get_order', 'GET', '/orders/{id}', ['poppy:read']],
       ['set_address', 'PUT', '/address', ['addresses']],

@@ -4,7 +4,9 @@ import type { FoundCompany } from '../discovery/discover.ts'
 import { AgentError } from '../errors.ts'
 import { readText } from '../net/exchange.ts'
 import { cleanText } from '../net/text.ts'
-import type { SessionTokens } from '../sessions/tokens.ts'
+import type { OperationParts } from '../operations/desk.ts'
+import type { Operation } from '../operations/operation.ts'
+import { noteOperation } from '../operations/operations.ts'
 import { authorisedFetch } from './authorised-fetch.ts'
 import { buildRequest, type CallInput } from './build-request.ts'
 import { type ApiOperation, isJsonType, type Json, readOperations } from './openapi.ts'
@@ -12,7 +14,7 @@ import { type ApiOperation, isJsonType, type Json, readOperations } from './open
 /** Calls the operations that a Company's OpenAPI documents describe (6). */
 
 /** An operation, with the API that it belongs to. */
-export interface CompanyOperation extends ApiOperation {
+export interface CompanyApiOperation extends ApiOperation {
   /** `url` of the API's entry in `poppy.json`. */
   readonly api: string
   readonly resource: string | undefined
@@ -24,6 +26,8 @@ export interface CallResult {
   readonly contentType: string
   /** Parsed where it is JSON, else the text. */
   readonly body: unknown
+  /** What the Company proposes instead of having done it; undefined where it doesn't. */
+  readonly operation: Operation | undefined
 }
 
 const maxDocumentBytes = 4 * 1024 * 1024
@@ -50,8 +54,8 @@ export async function listOperations(
   context: AgentContext,
   found: FoundCompany,
   { onUnavailable }: ListOptions = {},
-): Promise<readonly CompanyOperation[]> {
-  const operations: CompanyOperation[] = []
+): Promise<readonly CompanyApiOperation[]> {
+  const operations: CompanyApiOperation[] = []
   for (const { url } of apisOf(found, 'openapi')) {
     try {
       operations.push(...(await readApi(context, found, url)).operations)
@@ -68,7 +72,7 @@ export async function readApi(
   context: AgentContext,
   found: FoundCompany,
   url: string,
-): Promise<{ readonly operations: readonly CompanyOperation[]; readonly document: Json }> {
+): Promise<{ readonly operations: readonly CompanyApiOperation[]; readonly document: Json }> {
   const api = apisOf(found, 'openapi').find((one) => one.url === url)
   if (!api) throw new AgentError('unknown_operation', `${found.name} does not list this API.`)
   // The document is read like poppy.json: it describes the API and is no call to it.
@@ -82,9 +86,9 @@ export async function readApi(
 }
 
 /** What was read of a document, as long as the reader gives the same one. */
-const read = new WeakMap<object, readonly CompanyOperation[]>()
+const read = new WeakMap<object, readonly CompanyApiOperation[]>()
 
-function operationsOf(document: unknown, api: ApiEntry): readonly CompanyOperation[] {
+function operationsOf(document: unknown, api: ApiEntry): readonly CompanyApiOperation[] {
   const before = typeof document === 'object' && document !== null ? read.get(document) : undefined
   if (before?.every((one) => one.api === api.url && one.resource === api.resource)) return before
   // 6: relative to where the Company published it, not to where that redirects
@@ -103,13 +107,13 @@ function operationsOf(document: unknown, api: ApiEntry): readonly CompanyOperati
  * @throws AgentError; `call_failed` for an answer of 400 and above, with the Company's code
  */
 export async function callOne(
-  context: AgentContext,
+  parts: OperationParts,
   found: FoundCompany,
-  tokens: SessionTokens,
   operationId: string,
   input: CallInput,
   { api, signal }: { readonly api?: string; readonly signal?: AbortSignal } = {},
 ): Promise<CallResult> {
+  const { context, tokens } = parts
   const operation = await findOperation(context, found, operationId, api)
   const request = buildRequest(operation, input)
   const response = await authorisedFetch(
@@ -127,7 +131,10 @@ export async function callOne(
   const contentType = response.headers.get('content-type') ?? ''
   const body = isJsonType(contentType) ? parse(text, found.name) : text
   if (response.status >= 400) throw callError(found.name, response.status, body)
-  return { status: response.status, contentType, body }
+  const { status } = response
+  // Operations 4.1: 202 says that it is a proposal
+  const proposed = await noteOperation(parts, body, operation.id, status === 202)
+  return { status, contentType, body, operation: proposed }
 }
 
 /** An API that can't be read is in nobody's way who calls another. */
@@ -136,7 +143,7 @@ async function findOperation(
   found: FoundCompany,
   id: string,
   api: string | undefined,
-): Promise<CompanyOperation> {
+): Promise<CompanyApiOperation> {
   let unread: unknown
   for (const { url } of apisOf(found, 'openapi').filter((one) => api === undefined || one.url === api)) {
     try {

@@ -1,8 +1,7 @@
-import type { AgentContext } from '../context.ts'
 import type { FoundCompany } from '../discovery/discover.ts'
 import { AgentError } from '../errors.ts'
 import { cleanText, withoutSecretsInside } from '../net/text.ts'
-import type { SessionTokens } from '../sessions/tokens.ts'
+import type { OperationParts } from '../operations/desk.ts'
 import type { CallInput } from './build-request.ts'
 import { apisOf, callOne, type ListOptions, readApi } from './call.ts'
 import { mcpInput, operationInput, schemaBudget } from './input-schema.ts'
@@ -41,18 +40,16 @@ const maxTools = 2000
 
 /** Lists the tools of a Company. OpenAPI comes first: a Company may list the same tool twice, and each stands here once. */
 export async function companyTools(
-  context: AgentContext,
+  parts: OperationParts,
   found: FoundCompany,
-  find: () => Promise<FoundCompany>,
-  tokens: SessionTokens,
   options: ToolsOptions,
 ): Promise<readonly CompanyTool[]> {
   const tools = new Map<string, ListedTool>()
   const sources = [
-    ...apisOf(found, 'openapi').map(({ url }) => ({ url, read: () => fromOpenApi(context, found, find, tokens, url) })),
+    ...apisOf(found, 'openapi').map(({ url }) => ({ url, read: () => fromOpenApi(parts, found, url) })),
     ...apisOf(found, 'mcp')
       .slice(0, maxServers)
-      .map(({ url }) => ({ url, read: () => fromMcp(context, found, find, tokens, url) })),
+      .map(({ url }) => ({ url, read: () => fromMcp(parts, found, url) })),
   ]
   for (const { url, read } of sources) {
     let listed: readonly ListedTool[] = []
@@ -67,7 +64,7 @@ export async function companyTools(
     }
   }
   // The Company knows its tokens: what it writes into a description goes to a model.
-  const secrets = await tokens.secrets()
+  const secrets = await parts.tokens.secrets()
   return [...tools.values()].map(({ call, inputSchema, ...texts }) => {
     let schema: Json | undefined
     return {
@@ -91,14 +88,8 @@ function companyOf({ name, domain }: FoundCompany): CompanyTool['company'] {
   return { name, domain }
 }
 
-async function fromOpenApi(
-  context: AgentContext,
-  found: FoundCompany,
-  find: () => Promise<FoundCompany>,
-  tokens: SessionTokens,
-  url: string,
-): Promise<readonly ListedTool[]> {
-  const { operations, document } = await readApi(context, found, url)
+async function fromOpenApi(parts: OperationParts, found: FoundCompany, url: string): Promise<readonly ListedTool[]> {
+  const { operations, document } = await readApi(parts.context, found, url)
   const budget = schemaBudget()
   return operations.map((operation) => ({
     name: operation.id,
@@ -109,20 +100,13 @@ async function fromOpenApi(
     scopes: operation.scopes ?? [],
     inputSchema: () => operationInput(operation, document, budget),
     call: async (input = {}, { signal } = {}) =>
-      (await callOne(context, await find(), tokens, operation.id, input, { api: url, ...(signal ? { signal } : {}) }))
-        .body,
+      (await callOne(parts, await parts.find(), operation.id, input, { api: url, ...(signal ? { signal } : {}) })).body,
   }))
 }
 
-async function fromMcp(
-  context: AgentContext,
-  found: FoundCompany,
-  find: () => Promise<FoundCompany>,
-  tokens: SessionTokens,
-  url: string,
-): Promise<readonly ListedTool[]> {
+async function fromMcp(parts: OperationParts, found: FoundCompany, url: string): Promise<readonly ListedTool[]> {
   const budget = schemaBudget()
-  const connection = await connectMcp(context, found, tokens, url)
+  const connection = await connectMcp(parts, found, url)
   try {
     return (await connection.tools()).map((tool) => ({
       name: tool.name,
@@ -134,7 +118,7 @@ async function fromMcp(
       inputSchema: () => mcpInput(tool.inputSchema, budget),
       call: async (input = {}, { signal } = {}) => {
         // Connected for the one call: a connection that stays open belongs to whoever asks for it by `session.mcp`.
-        const own = await connectMcp(context, await find(), tokens, url)
+        const own = await connectMcp(parts, await parts.find(), url)
         try {
           const { structuredContent, content } = await own.call(tool.name, input, signal ? { signal } : {})
           return structuredContent ?? textOf(content)

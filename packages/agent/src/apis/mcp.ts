@@ -11,6 +11,8 @@ import type { FoundCompany } from '../discovery/discover.ts'
 import { AgentError } from '../errors.ts'
 import { withBoundedBody } from '../net/exchange.ts'
 import { cleanText } from '../net/text.ts'
+import type { OperationParts } from '../operations/desk.ts'
+import { noteOperation } from '../operations/operations.ts'
 import type { SessionTokens, TokenWanted } from '../sessions/tokens.ts'
 import { authorisedFetch, extensionMissing } from './authorised-fetch.ts'
 import { apisOf } from './call.ts'
@@ -23,7 +25,7 @@ export interface McpConnection {
   readonly url: string
   readonly tools: () => Promise<readonly Tool[]>
   /**
-   * Calls a tool.
+   * Calls a tool. What it proposes instead of doing it is kept, and `session.operations.of(result)` gives it.
    * @throws AgentError: what the Company says in HTTP or as a tool error is the same error here
    */
   readonly call: (
@@ -118,12 +120,8 @@ export async function mcpTransport(
 }
 
 /** Connects to an MCP server. */
-export async function connectMcp(
-  context: AgentContext,
-  found: FoundCompany,
-  tokens: SessionTokens,
-  url?: string,
-): Promise<McpConnection> {
+export async function connectMcp(parts: OperationParts, found: FoundCompany, url?: string): Promise<McpConnection> {
+  const { context, tokens } = parts
   const { Client } = await import('@modelcontextprotocol/client')
   const server = serverUrl(found, url)
   const transport = await mcpTransport(context, found, tokens, server)
@@ -147,7 +145,11 @@ export async function connectMcp(
           tokens.redact(await client.callTool({ name, arguments: { ...input } }, signal ? { signal } : {}))
         const result = await inWords(found.name, work, signal)
         const refusal = readToolError(result)
-        if (!refusal) return result
+        if (!refusal) {
+          // Operations 4.2: what it proposes is known from now on, with the tool that it came of
+          await noteOperation(parts, result, name, false)
+          return result
+        }
         const { error, scopes } = refusal
         if (!isAccessError(error)) throw toolError(found.name, refusal)
         const account = await tokens.records.account()

@@ -52,7 +52,7 @@ describe('discovery', () => {
 
   it('skips API types that it does not know [6.skip-unknown-agent]', async () => {
     const { fake, session } = await startVisit()
-    await (await session()).operations()
+    await (await session()).apiOperations()
     expect(count(fake.paths(), '/pigeons')).toBe(0)
   })
 

@@ -1,4 +1,4 @@
-import { isClientId, readClientMetadata } from '@poppyseed/protocol'
+import { currentCodec, isClientId, readClientMetadata } from '@poppyseed/protocol'
 import { AgentError } from '../errors.ts'
 import { readExtensions, type SupportedExtension } from './extensions.ts'
 import type { KeyRing } from './key-ring.ts'
@@ -42,7 +42,11 @@ export function createIdentity(options: IdentityOptions): IdentityDocument {
   }
   const redirectUri = options.redirectUri ?? new URL('oauth/callback', clientId).href
   const jwksUri = new URL('jwks.json', clientId).href
-  const extensions = options.extensions === undefined ? undefined : readExtensions(options.extensions)
+  // 3.3: what this library speaks by itself, and what its host adds
+  const extensions = {
+    operations: { version: currentCodec.operationsVersion },
+    ...readExtensions(options.extensions ?? {}),
+  }
   const metadata = {
     client_id: clientId,
     client_name: name,
@@ -53,7 +57,7 @@ export function createIdentity(options: IdentityOptions): IdentityDocument {
     response_types: ['code'],
     token_endpoint_auth_method: 'private_key_jwt',
     token_endpoint_auth_signing_alg: 'ES256',
-    ...(extensions === undefined ? {} : { extensions }),
+    extensions,
   }
   try {
     // A Company will check the same (4.1): better that we are told here.

@@ -70,7 +70,7 @@ describe('an agent whose clock is wrong', () => {
     const { fake, session, clock } = await startVisit()
     const here = await session()
     await here.start()
-    await here.operations()
+    await here.apiOperations()
     let lie = 0
     fake.switches.hold = async () => {
       lie += 10 * 60_000

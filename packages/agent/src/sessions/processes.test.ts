@@ -101,7 +101,7 @@ describe('two processes with one store', () => {
       allowHttp: true,
     })
     const there = (await other.forUser('maya').company(fake.origin)).session()
-    await there.operations()
+    await there.apiOperations()
     clock.now += 2 * 3600 * 1000
     fake.take()
     const calls = [here, there].flatMap((session) =>

@@ -54,7 +54,7 @@ describe('nonces', () => {
       const { fake, session } = await startVisit()
       const here = await session()
       await here.start()
-      await here.operations()
+      await here.apiOperations()
       fake.switches.nonces = nonces
       fake.take()
       const error = await errorOf(here.call('echo'))

@@ -1,6 +1,6 @@
 import { isJsonObject } from '@poppyseed/protocol'
 import type { CallInput } from '../../apis/build-request.ts'
-import type { CompanyOperation } from '../../apis/call.ts'
+import type { CompanyApiOperation } from '../../apis/call.ts'
 import type { McpConnection } from '../../apis/mcp.ts'
 import type { Json } from '../../apis/openapi.ts'
 import type { Company } from '../../company.ts'
@@ -104,7 +104,7 @@ async function offeredTools(company: Company, session: Session): Promise<Offer> 
   const offered = new Map<string, OfferedTool>()
   const unread: { readonly api: string; readonly error: AgentError }[] = []
   const onUnavailable = (error: AgentError, api: string) => void unread.push({ api, error })
-  for (const operation of await session.operations({ onUnavailable })) offered.set(operation.id, ofOperation(operation))
+  for (const operation of await session.apiOperations({ onUnavailable })) offered.set(operation.id, ofOperation(operation))
   for (const { url } of mcpServersOf(company)) {
     try {
       for (const tool of await mcpToolsAt(session, url)) if (!offered.has(tool.name)) offered.set(tool.name, tool)
@@ -135,7 +135,7 @@ function unknownTool(company: Company, name: string): AgentError {
   return new AgentError('unknown_operation', `${company.name} has no tool named ${clean(name, 80)}.`)
 }
 
-function ofOperation(operation: CompanyOperation): OfferedTool {
+function ofOperation(operation: CompanyApiOperation): OfferedTool {
   return {
     name: operation.id,
     via: 'openapi',
@@ -194,7 +194,7 @@ export async function call(
     const onUnavailable = (error: AgentError) => {
       unread ??= error
     }
-    const operation = (await session.operations({ onUnavailable })).find((one) => one.id === name)
+    const operation = (await session.apiOperations({ onUnavailable })).find((one) => one.id === name)
     if (operation) {
       const result = await session.call(name, typed(raw, ofOperation(operation).input))
       output.value({ tool: name, via: 'openapi', status: result.status, result: result.body })

@@ -1,0 +1,70 @@
+import { readReturnTo } from '../browser/return-to.ts'
+import { AgentError } from '../errors.ts'
+import { objectionTo } from './agreement.ts'
+import type { ConfirmResult } from './confirm.ts'
+import type { OperationCopy } from './copy.ts'
+import type { OperationParts } from './desk.ts'
+import { isConfirmed, type Operation, operationOf } from './operation.ts'
+import { actionOf, type OperationRecord, type OperationRecords, operationRecords, type RecordPlace } from './records.ts'
+import { operationsService } from './service.ts'
+
+/** What reading, confirming and following have in common: the place, the records, and how an operation is shown. */
+export interface OperationRoom {
+  readonly parts: OperationParts
+  readonly place: RecordPlace
+  readonly records: OperationRecords
+  readonly actionOf: (record: OperationRecord) => string | undefined
+  /** Runs work on one operation while nobody else who shares the store does. */
+  readonly alone: <T>(id: string, work: () => Promise<T>) => Promise<T>
+  /** An address that the owner may be sent to: the Company's own, by HTTPS; else undefined. */
+  readonly pageOf: (url: unknown) => Promise<string | undefined>
+  /** The public object, with what stands against it. */
+  readonly show: (record: OperationRecord, copy: OperationCopy) => Promise<Operation>
+  readonly showing: (record: OperationRecord, copy: OperationCopy, page: string | undefined) => Operation
+  /**
+   * The end of a confirmation that isn't proposed any more.
+   * @throws AgentError `confirmed_otherwise` where it isn't what was approved
+   */
+  readonly ended: (record: OperationRecord, copy: OperationCopy) => Promise<ConfirmResult>
+}
+
+/** Opens the room of one account at one Company. */
+export async function openRoom(parts: OperationParts): Promise<OperationRoom> {
+  const { context, tokens, address } = parts
+  const found = await parts.find()
+  const place: RecordPlace = { ...tokens.place, company: found.name, domain: found.domain, address }
+  const pageOf: OperationRoom['pageOf'] = async (url) => {
+    const service = operationsService(found, context.allowHttp)
+    if (typeof url !== 'string' || !service) return undefined
+    return readReturnTo(url, found.domain, service.endpoint, context.allowHttp) ?? undefined
+  }
+  const showing: OperationRoom['showing'] = (record, copy, confirmationUrl) =>
+    operationOf(copy, {
+      action: actionOf(record),
+      company: { name: found.name, domain: found.domain },
+      account: place.account,
+      objection: objectionTo(record, copy),
+      confirmationUrl,
+    })
+  const show: OperationRoom['show'] = async (record, copy) =>
+    showing(record, copy, await pageOf(copy.wire.confirmation_url))
+  return {
+    parts,
+    place,
+    records: operationRecords(context, place),
+    actionOf,
+    alone: (id, work) =>
+      context.alone(JSON.stringify(['operation', place.userKey, place.issuer, place.account, id]), work),
+    pageOf,
+    show,
+    showing,
+    ended: async (record, copy) => {
+      const operation = await show(record, copy)
+      if (operation.objection !== undefined) {
+        throw new AgentError('confirmed_otherwise', operation.objection, { operation })
+      }
+      const outcome = isConfirmed(copy) ? 'confirmed' : 'not_confirmed'
+      return { outcome, approvedBy: outcome === 'confirmed' ? record.approval?.by : undefined, operation }
+    },
+  }
+}
