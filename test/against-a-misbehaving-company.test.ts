@@ -8,6 +8,7 @@ import {
   flipped,
   type HostileVisit,
   oneConnection,
+  operationSwitches,
   signedIn,
   signInSwitches,
   started,
@@ -414,7 +415,7 @@ describe('clocks', () => {
 
 describe('the stories above', () => {
   it('have flipped every switch that there is, those of signing in apart', () => {
-    const elsewhere = [...signInSwitches, ...waysInSwitches]
+    const elsewhere = [...signInSwitches, ...waysInSwitches, ...operationSwitches]
     const here = Object.keys(wellBehaved).filter((name) => !elsewhere.includes(name))
     expect(here.filter((name) => !flipped.has(name))).toEqual([])
   })

@@ -128,6 +128,11 @@ export const signInSwitches: readonly string[] = [
 
 /** The same of signing in by a device and by credentials. */
 export const waysInSwitches: readonly string[] = ['poll', 'deviceInterval', 'devicePage', 'mediated', 'words']
+/** Switches of operations, whose stories stand in files of their own. */
+export const operationSwitches: readonly string[] = [
+  ...['operations', 'operationForm', 'operationTerms', 'operationId', 'operationApproval', 'operationConfirm'],
+  ...['operationRecord', 'operationEnd', 'operationRetryAfter', 'operationPage', 'operationPageAt'],
+]
 
 /** A visit whose faults begin only after the Session was started. */
 export async function started(faults: Faults, route?: RouteName, count = 1000): Promise<HostileVisit> {

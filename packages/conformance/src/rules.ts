@@ -57,6 +57,10 @@ export const agentRules = [
   '4.8.invalid-grant-agent',
   '4.8.never-shown-agent',
   '4.9.revoke-agent',
+  // Operations: confirming
+  'ops.approve-revision-agent',
+  'ops.standing-permission-agent',
+  'ops.newest-copy-agent',
   // Cases that no requirement says by itself
   'K12',
   'K13',

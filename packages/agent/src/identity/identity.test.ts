@@ -14,7 +14,7 @@ const make = async (options: Partial<PersonalAgentOptions> = {}) =>
 const misconfigured = async (options: Partial<PersonalAgentOptions>) => (await errorOf(make(options))).code
 
 describe('the identity', () => {
-  it('is a document at its own address, with keys and callback beside it [4.1.client-id-https-agent, 4.1.client-id-exact-agent, 4.1.jwks-same-domain-agent, 4.1.redirect-uris-same-domain-agent]', async () => {
+  it('is a document at its own address, with keys and callback beside it [ops.version-agent, 4.1.client-id-https-agent, 4.1.client-id-exact-agent, 4.1.jwks-same-domain-agent, 4.1.redirect-uris-same-domain-agent]', async () => {
     const agent = await make({ logoUri: 'https://agent.example/logo.png' })
     const answer = await agent.fetch(new Request('https://agent.example/me/agent.json'))
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json'])
@@ -28,6 +28,7 @@ describe('the identity', () => {
       response_types: ['code'],
       token_endpoint_auth_method: 'private_key_jwt',
       token_endpoint_auth_signing_alg: 'ES256',
+      extensions: { operations: { version: '1' } },
     })
   })
 
@@ -39,7 +40,11 @@ describe('the identity', () => {
     const agent = await make({ extensions })
     const answer = await agent.fetch(new Request('https://agent.example/me/agent.json'))
     expect(await answer.json()).toMatchObject({
-      extensions: { 'miramar.example/loyalty': { version: '1', tiers: ['gold'] }, 'agent.example/x': { version: '2' } },
+      extensions: {
+        operations: { version: '1' },
+        'miramar.example/loyalty': { version: '1', tiers: ['gold'] },
+        'agent.example/x': { version: '2' },
+      },
     })
     for (const wrong of [
       { operations: { version: 1 } },

@@ -76,7 +76,7 @@ function isDateWithin({ from, to }: { from: string; to: string }, term: unknown)
   if (typeof term !== 'string') return false
   // A day is compared with days and a moment with moments: what a day is depends on where.
   const kind = [day, moment].find((one) => one.test(term))
-  if (!kind || !kind.test(from) || !kind.test(to)) return false
+  if (!kind?.test(from) || !kind.test(to)) return false
   const [at, first, last] = [Date.parse(term), Date.parse(from), Date.parse(to)]
   return first <= at && at <= last
 }

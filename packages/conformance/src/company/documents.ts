@@ -16,6 +16,7 @@ export interface Places {
   readonly mediatedEndpoint: string
   readonly openapi: string
   readonly mcp: string
+  readonly operations: string
 }
 
 type Document = Record<string, unknown>
@@ -55,10 +56,24 @@ export function poppyJson({ switches }: Exchange, places: Places): Document {
       },
       { type: 'mcp', url: places.mcp, description: 'Orders, for MCP' },
     ],
-    ...(switches.unknown
-      ? { extensions: strange.extensions, agent: { protocols: [{ type: 'telex' }] }, x: [[[]]] }
-      : {}),
+    ...extensionsOf(switches, places, switches.unknown ? strange.extensions : {}),
+    ...(switches.unknown ? { agent: { protocols: [{ type: 'telex' }] }, x: [[[]]] } : {}),
   }
+}
+
+function extensionsOf({ operations }: Exchange['switches'], places: Places, others: Document): Document {
+  const endpoint = places.operations
+  const stated = {
+    absent: undefined,
+    right: { version: '1', endpoint },
+    version_2: { version: '2', endpoint },
+    number: { version: 1, endpoint },
+    plain_http: { version: '1', endpoint: 'http://company.example/operations' },
+    no_endpoint: { version: '1' },
+    with_resource: { version: '1', endpoint, resource: endpoint },
+  }[operations]
+  const extensions = { ...others, ...(stated === undefined ? {} : { operations: stated }) }
+  return Object.keys(extensions).length === 0 ? {} : { extensions }
 }
 
 /** Authorization server metadata (3.2). */
@@ -111,6 +126,9 @@ export function openapi(): Document {
         },
       },
       '/address': { put: { operationId: 'set_address', security: security('addresses'), requestBody: body } },
+      '/tables': {
+        post: { operationId: 'book_table', security: security('poppy:write'), requestBody: body },
+      },
       '/notes': {
         post: { operationId: 'save_note', security: security('poppy:read', 'poppy:write'), requestBody: body },
       },

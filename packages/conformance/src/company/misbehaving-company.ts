@@ -12,6 +12,7 @@ import { mcpMetadata, oauthMetadata, openapi, type Places, poppyJson } from './d
 import { type Exchange, type RecordedRequest, readBody } from './exchange.ts'
 import { createLedger, revoke } from './ledger.ts'
 import { answerMediated } from './mediated.ts'
+import { createOperationDesk, type OperationDesk, type OperationEntry } from './operations.ts'
 import { createProofs } from './proofs.ts'
 import { refusal, remember } from './refusals.ts'
 import { isRedirected, redirect, routeOf } from './routes.ts'
@@ -65,6 +66,15 @@ export interface MisbehavingCompany {
   readonly disconnect: () => void
   /** 4.2: every Session has ended. */
   readonly endSessions: () => void
+  /** The operations that were proposed, and what became of them. */
+  readonly operations: readonly Pick<
+    OperationEntry,
+    'id' | 'revision' | 'state' | 'confirmed' | 'confirms' | 'performed'
+  >[]
+  /** The Company changes the terms of an operation: a new revision. */
+  readonly revise: OperationDesk['revise']
+  /** The User confirms an operation on the Company's own page. */
+  readonly confirmOnPage: OperationDesk['confirmOnPage']
   readonly close: () => Promise<void>
 }
 
@@ -104,9 +114,15 @@ export async function createMisbehavingCompany(options: MisbehavingCompanyOption
     mediatedEndpoint: `${origin}/sign-in`,
     openapi: `${origin}/openapi.json`,
     mcp: `${origin}/mcp`,
+    operations: `${origin}/operations`,
   }
   const proofs = createProofs(origin, ledger, findings, conduct)
-  const services: ServiceParts = { ledger, findings, proofs, mcpUrl: places.mcp, openapiResource: places.openapi, ran }
+  const services: ServiceParts = {
+    ...{ ledger, findings, proofs, ran },
+    ...{ mcpUrl: places.mcp, openapiResource: places.openapi, operationsUrl: places.operations },
+    desk: () => desk,
+  }
+  const desk = createOperationDesk(origin, services)
   const endpoint: TokenParts = {
     agents: createAgents(fetch, ledger, findings, tls === undefined),
     ledger,
@@ -235,6 +251,8 @@ export async function createMisbehavingCompany(options: MisbehavingCompanyOption
         return answerTool(exchange, services)
       case 'mcp':
         return answerMcp(exchange, services)
+      case 'operations':
+        return desk.answer(exchange)
       case 'nowhere':
         throw new PoppyError('not_found')
     }
@@ -276,6 +294,9 @@ export async function createMisbehavingCompany(options: MisbehavingCompanyOption
     endSessions: () => {
       for (const session of ledger.sessions.values()) session.ended = true
     },
+    operations: desk.entries,
+    revise: desk.revise,
+    confirmOnPage: desk.confirmOnPage,
     close: async () => {
       await Promise.all([listener.close(), trap.close()])
     },

@@ -24,6 +24,7 @@ const hosted = '/hosted'
 export function routeOf(path: string): RouteName {
   if (path.startsWith('/api/')) return 'tool'
   if (path.startsWith('/sign-in/')) return 'sign-in'
+  if (path.startsWith('/operations/')) return 'operations'
   const bare = isHosted(path) ? path.slice(hosted.length) : path
   return (Object.hasOwn(routes, bare) ? routes[bare] : undefined) ?? 'nowhere'
 }

@@ -3,6 +3,7 @@ import { type Reply, reply } from '../delivery.ts'
 import { type Findings, hadHeard } from './conduct.ts'
 import type { Exchange } from './exchange.ts'
 import type { Ledger, TokenRecord } from './ledger.ts'
+import type { OperationDesk } from './operations.ts'
 import type { Proofs } from './proofs.ts'
 
 /** What tokens open (4.3, 6): an OpenAPI service with DPoP, an MCP server with Bearer. */
@@ -14,12 +15,15 @@ export interface ServiceParts {
   readonly proofs: Proofs
   readonly mcpUrl: string
   readonly openapiResource: string
+  /** Where operations are confirmed, and its `resource` where it has one. */
+  readonly operationsUrl: string
+  readonly desk: () => OperationDesk
   /** What ran, in its order: side effects, so to say. */
   readonly ran: string[]
 }
 
 /** Who calls, with what rights now. */
-interface Caller {
+export interface Caller {
   readonly userId: string
   readonly account: string | null
   readonly scopes: readonly string[]
@@ -43,7 +47,7 @@ export async function authenticate(
   const session = record && ledger.sessions.get(record.sessionId)
   const isScheme = given.toLowerCase() === scheme.toLowerCase()
   const isKind = record && (record.thumbprint === null) === (scheme === 'Bearer')
-  const wanted = scheme === 'Bearer' ? parts.mcpUrl : exchange.switches.resource ? parts.openapiResource : null
+  const wanted = resourceOf(exchange, scheme, parts)
   if (!record || !session || !isScheme || !isKind || session.ended || exchange.now >= record.expiresAt)
     throw new PoppyError('invalid_token')
   if (wanted !== null && record.resource !== wanted) throw new PoppyError('invalid_token')
@@ -54,6 +58,13 @@ export async function authenticate(
   if (scopes.length > 0 && !signedIn) throw new PoppyError('sign_in_required', { scope })
   if (!scopes.every((one) => record.scopes.includes(one))) throw new PoppyError('insufficient_scope', { scope })
   return { userId: session.userId, account: signedIn ? session.account : null, scopes: record.scopes }
+}
+
+/** Which `resource` a token has to be for; null where any does. */
+function resourceOf({ route, switches }: Exchange, scheme: 'DPoP' | 'Bearer', parts: ServiceParts): string | null {
+  if (scheme === 'Bearer') return parts.mcpUrl
+  if (route === 'operations') return switches.operations === 'with_resource' ? parts.operationsUrl : null
+  return switches.resource ? parts.openapiResource : null
 }
 
 function judge(
@@ -86,15 +97,26 @@ export const toolScopes: Readonly<Record<string, readonly string[]>> = {
   get_order: ['poppy:read'],
   set_address: ['addresses'],
   save_note: ['poppy:read', 'poppy:write'],
+  book_table: ['poppy:write'],
 }
 
 /** The OpenAPI service. */
 export async function answerTool(exchange: Exchange, parts: ServiceParts): Promise<Reply> {
   const [, , name = '', rest] = exchange.path.split('/')
-  const operation = { echo: 'echo', orders: 'get_order', address: 'set_address', notes: 'save_note' }[name]
+  const operation = {
+    echo: 'echo',
+    orders: 'get_order',
+    address: 'set_address',
+    notes: 'save_note',
+    tables: 'book_table',
+  }[name]
   if (operation === undefined) throw new PoppyError('not_found')
   const caller = await authenticate(exchange, 'DPoP', toolScopes[operation] ?? [], parts)
   parts.ran.push(operation)
+  if (operation === 'book_table') {
+    const desk = parts.desk()
+    return reply(202, desk.written(desk.propose(caller), exchange))
+  }
   return reply(200, { ran: operation, order: rest ?? null, said: parse(exchange.body), ...caller })
 }
 
@@ -131,8 +153,9 @@ export async function answerMcp(exchange: Exchange, parts: ServiceParts): Promis
       return result({ tools: Object.keys(toolScopes).map((name) => ({ name, inputSchema: { type: 'object' } })) })
     case 'tools/call': {
       const name = message.params?.name ?? ''
+      let caller: Caller
       try {
-        await authenticate(exchange, 'Bearer', toolScopes[name] ?? [], parts)
+        caller = await authenticate(exchange, 'Bearer', toolScopes[name] ?? [], parts)
       } catch (error) {
         if (!exchange.switches.toolErrors || !(error instanceof PoppyError)) throw error
         return result({
@@ -142,6 +165,14 @@ export async function answerMcp(exchange: Exchange, parts: ServiceParts): Promis
         })
       }
       parts.ran.push(name)
+      if (name === 'book_table') {
+        const desk = parts.desk()
+        const entry = desk.propose(caller)
+        return result({
+          content: [{ type: 'text', text: entry.summary }],
+          structuredContent: desk.written(entry, exchange),
+        })
+      }
       return result({ content: [{ type: 'text', text: `${name} ran` }] })
     }
     default:

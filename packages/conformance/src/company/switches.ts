@@ -16,6 +16,7 @@ export type RouteName =
   | 'sign-in'
   | 'tool'
   | 'mcp'
+  | 'operations'
   | 'nowhere'
 
 /** The faults of a Company, each a switch. */
@@ -128,6 +129,34 @@ export interface Switches {
   /** Tells a lack of rights inside MCP, as a tool error, instead of by HTTP (settled reading 13). */
   toolErrors: boolean
 
+  // Operations, version 1
+
+  /** What poppy.json says of the extension (ops.other-version-agent). */
+  operations: 'right' | 'absent' | 'version_2' | 'number' | 'plain_http' | 'no_endpoint' | 'with_resource'
+  /** How an operation is written (settled reading 24): under `operation`, by itself, or with `id` and `status`. */
+  operationForm: 'wrapped' | 'bare' | 'aliases'
+  /** What its terms and words hold: as agreed; nothing; tricks of terminals; too much; too deep; a member that gets lost. */
+  operationTerms: 'plain' | 'missing' | 'hostile' | 'huge' | 'deep' | 'hidden'
+  /** Whose id stands in answers. */
+  operationId: 'right' | 'another'
+  /** Whether a standing permission is enough, and whether it says so beforehand (ops.standing-permission-agent). */
+  operationApproval: 'either' | 'user_only' | 'user_only_unsaid'
+  /**
+   * What it does with a confirmation: takes it; takes it for other terms of the same revision; changes the terms each time, so
+   * that each comes too late (K53); or answers as if it had.
+   */
+  operationConfirm: 'right' | 'other_terms' | 'revises' | 'ignores'
+  /** What it says was confirmed. */
+  operationRecord: 'right' | 'missing' | 'other_revision' | 'other_approval'
+  /** How it ends: well; not; never; final and then not; one end and then another. */
+  operationEnd: 'succeeds' | 'fails' | 'never' | 'flips_back' | 'changes_its_mind'
+  /** `Retry-After` of an answer that tells how it stands; null leaves it out. */
+  operationRetryAfter: string | null
+  /** Whether it confirms on its own page alone (settled reading 27): not; told in a refusal; told in the operation too. */
+  operationPage: 'none' | 'refuses' | 'told'
+  /** Where that page is. */
+  operationPageAt: 'own' | 'foreign' | 'script'
+
   /** What becomes of the answer, once all that the request does has happened (K20). */
   delivery: Delivery
 }
@@ -180,5 +209,16 @@ export const wellBehaved: Readonly<Switches> = {
   cacheControl: 'max-age=300',
   challenge: 'plain',
   toolErrors: false,
+  operations: 'right',
+  operationForm: 'wrapped',
+  operationTerms: 'plain',
+  operationId: 'right',
+  operationApproval: 'either',
+  operationConfirm: 'right',
+  operationRecord: 'right',
+  operationEnd: 'succeeds',
+  operationRetryAfter: null,
+  operationPage: 'none',
+  operationPageAt: 'own',
   delivery: 'whole',
 }
