@@ -11,7 +11,7 @@ export { type AgentAction, AgentError, type AgentErrorCode, type AgentErrorDetai
 export type { SupportedExtension } from './identity/extensions.ts'
 export type { IdentityKey, IdentityKeys } from './identity/key-ring.ts'
 export { generateKey, type PrivateKeyJson } from './identity/keys.ts'
-export type { ApprovalRequest, ConfirmOptions, ConfirmResult } from './operations/confirm.ts'
+export type { ApprovalRequest, ConfirmOptions, ConfirmResult } from './operations/approval.ts'
 export type { Operation } from './operations/operation.ts'
 export type { Resumed, SessionOperations, WaitOptions } from './operations/operations.ts'
 export type { StandingPermission } from './operations/permissions.ts'

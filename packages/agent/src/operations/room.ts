@@ -1,7 +1,7 @@
 import { readReturnTo } from '../browser/return-to.ts'
 import { AgentError } from '../errors.ts'
 import { objectionTo } from './agreement.ts'
-import type { ConfirmResult } from './confirm.ts'
+import type { ConfirmResult } from './approval.ts'
 import type { OperationCopy } from './copy.ts'
 import type { OperationParts } from './desk.ts'
 import { isConfirmed, type Operation, operationOf } from './operation.ts'

@@ -155,6 +155,15 @@ const mediate = (access: string, body: object = { scope: 'poppy:read', credentia
     },
     body: JSON.stringify(body),
   })
+/** A signed-in User who was proposed a table. */
+async function proposal() {
+  const { json } = await start()
+  const { access_token } = (await exchange(await authorize({ scope: 'poppy:write' }), json.session_id)).json
+  await call(access_token, {}, '/api/tables')
+  const id = company.operations.at(-1)?.id ?? ''
+  return { access_token, id, at: `/operations/${id}` }
+}
+const post = (access: string, path: string, body: object) => mediate(access, body, path)
 
 /** How each rule is broken. */
 const stories: Partial<Record<AgentRule, () => Promise<unknown>>> = {
@@ -302,6 +311,20 @@ const stories: Partial<Record<AgentRule, () => Promise<unknown>>> = {
   '4.9.revoke-agent': async () => {
     const { refresh_token } = await signIn()
     await send('/revoke', { method: 'POST', body: new URLSearchParams({ token: refresh_token }) })
+  },
+  'ops.approve-revision-agent': async () => {
+    const { access_token, at } = await proposal()
+    await post(access_token, `${at}/confirm`, { revision: 7, approved_by: 'user' })
+  },
+  'ops.standing-permission-agent': async () => {
+    company.switches.operationApproval = 'user_only'
+    const { access_token, at } = await proposal()
+    await post(access_token, `${at}/confirm`, { revision: 1, approved_by: 'standing_permission' })
+  },
+  'ops.newest-copy-agent': async () => {
+    const { access_token, at, id } = await proposal()
+    company.revise(id, { fee: 'more' })
+    for (let turn = 0; turn < 2; turn++) await post(access_token, `${at}/confirm`, { revision: 1, approved_by: 'user' })
   },
   K12: async () => {
     company.switches.nonce = 'forever'

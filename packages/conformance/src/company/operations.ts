@@ -36,7 +36,11 @@ export interface OperationDesk {
   readonly propose: (caller: Caller) => OperationEntry
   readonly answer: (exchange: Exchange) => Promise<Reply>
   /** As it travels in this exchange. */
-  readonly written: (entry: OperationEntry, exchange: Exchange) => Record<string, unknown>
+  readonly written: (
+    entry: OperationEntry,
+    exchange: Exchange,
+    form?: Switches['operationForm'],
+  ) => Record<string, unknown>
   /** The Company changes the terms: a new revision. */
   readonly revise: (id: string, terms: Record<string, unknown>) => void
   /** The person confirms on the Company's own page or on its website. */
@@ -67,7 +71,7 @@ export function createOperationDesk(origin: string, parts: ServiceParts): Operat
     entry.performed += 1
   }
 
-  const written: OperationDesk['written'] = (entry, exchange) => {
+  const written: OperationDesk['written'] = (entry, exchange, form = exchange.switches.operationForm) => {
     const { switches, now } = exchange
     if (!entry.shown.has(entry.revision)) entry.shown.set(entry.revision, exchange)
     const { confirmed: taken } = entry
@@ -84,8 +88,8 @@ export function createOperationDesk(origin: string, parts: ServiceParts): Operat
       ...(switches.operationPage === 'told' ? { confirmation_url: pageOf(entry, switches) } : {}),
       somebody_elses: { extra: [1] },
     }
-    if (switches.operationForm === 'bare') return operation
-    if (switches.operationForm === 'wrapped') return { operation }
+    if (form === 'bare') return operation
+    if (form === 'wrapped') return { operation }
     const { operation_id: id, state: status, ...rest } = operation
     return { ...rest, id, status }
   }
@@ -100,10 +104,7 @@ export function createOperationDesk(origin: string, parts: ServiceParts): Operat
   }
 
   const conflict = (code: 'revision_conflict' | 'user_approval_required', entry: OperationEntry, exchange: Exchange) =>
-    reply(code === 'revision_conflict' ? 409 : 403, {
-      error: code,
-      ...written(entry, { ...exchange, switches: { ...exchange.switches, operationForm: 'wrapped' } }),
-    })
+    reply(code === 'revision_conflict' ? 409 : 403, { error: code, ...written(entry, exchange, 'wrapped') })
 
   async function answer(exchange: Exchange): Promise<Reply> {
     const [, , id = '', verb = ''] = exchange.path.split('/')
@@ -143,7 +144,7 @@ export function createOperationDesk(origin: string, parts: ServiceParts): Operat
     if (switches.operationPage !== 'none') {
       return reply(403, {
         error: 'company_confirmation_required',
-        ...written(entry, { ...exchange, switches: { ...switches, operationForm: 'wrapped' } }),
+        ...written(entry, exchange, 'wrapped'),
         confirmation_url: pageOf(entry, switches),
       })
     }
