@@ -20,6 +20,8 @@ export interface Surroundings extends Terminal {
   readonly wait?: (milliseconds: number, signal?: AbortSignal) => Promise<void>
   /** Asks the person for credentials and codes. */
   readonly prompt?: () => Prompt
+  /** Whether somebody sits at a terminal who sees what is shown and can answer. */
+  readonly hasPerson?: boolean
   /** Ends `poppy serve`. */
   readonly stop?: AbortSignal
 }

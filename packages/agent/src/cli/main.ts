@@ -15,6 +15,7 @@ process.exitCode = await runPoppy(args, {
   columns: process.stdout.columns,
   env: process.env,
   now: Date.now,
+  hasPerson: process.stdin.isTTY && process.stdout.isTTY,
   prompt: () => openPrompt(process.stdin, process.stderr),
   stop: stop.signal,
 })

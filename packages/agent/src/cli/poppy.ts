@@ -4,6 +4,7 @@ import { type CommandContext, type CommonOptions, createCommandContext, type Sur
 import { openPage } from './commands/browser.ts'
 import { discover, status } from './commands/companies.ts'
 import { type IdentityOptions, type InitOptions, identityKeys, init, serve } from './commands/identity.ts'
+import { type OperationsOptions, operations } from './commands/operations.ts'
 import { type SignInOptions, signIn, signOut } from './commands/sign-in.ts'
 import { type CallOptions, call, tools } from './commands/tools.ts'
 import { exitCodeOf, exitCodes, hintFor } from './hints.ts'
@@ -46,14 +47,15 @@ export async function runPoppy(args: readonly string[], around: Surroundings): P
   const run = async (
     name: string,
     options: CommonOptions & AccountOptions,
-    domain: string | undefined,
+    domain: string | undefined | (() => string | undefined),
     work: (context: CommandContext) => Promise<void>,
   ): Promise<void> => {
     const context = createCommandContext(around, options)
     try {
       await work(context)
     } catch (error) {
-      context.output.error(error, hintFor(error, name, { domain, account: options.account }))
+      const place = typeof domain === 'function' ? domain() : domain
+      context.output.error(error, hintFor(error, name, { domain: place, account: options.account }))
       code = exitCodeOf(error)
     }
   }
@@ -96,6 +98,25 @@ export async function runPoppy(args: readonly string[], around: Surroundings): P
     .action((domain: string, tool: string, json: string | undefined, options: CommonOptions & CallOptions) =>
       run('call', options, domain, (context) => call(context, domain, tool, json, options)),
     )
+  addWithAccount('operations [action] [id]', 'what was proposed to you: list, show, confirm, cancel or wait')
+    .option('--at <domain>', 'the Company, where this agent was not the one that asked for it')
+    .option('--yes', 'with confirm: you have seen the terms and approve them')
+    .option('--revision <number>', 'with --yes: this revision and no other')
+    .option('--seconds <number>', 'with wait: how long at most (default: 600)')
+    .action((action: string | undefined, id: string | undefined, options: CommonOptions & OperationsOptions) => {
+      let domain = options.at
+      return run(
+        'operations',
+        options,
+        () => domain,
+        async (context) => {
+          const end = await operations(context, action, id, options, (address) => {
+            domain = address
+          })
+          code = exitCodes[end]
+        },
+      )
+    })
   addWithAccount(
     'open <domain> [url]',
     'let a browser that an agent controls join the visit; never your own browser',

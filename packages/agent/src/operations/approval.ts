@@ -13,8 +13,8 @@ export interface ApprovalRequest {
   /** Show `summary` and `terms`, all of them. They are the Company's words and no reason for a yes. */
   readonly operation: Operation
   /**
-   * Why it is asked: `new`; `changed` since it was shown, see `previous`; or `insisted`, where a standing permission was not
-   * enough for the Company.
+   * Why it is asked: `new`; `changed` since it was last heard of, or shown (see `previous`); or `insisted`, where a standing
+   * permission was not enough for the Company.
    */
   readonly reason: 'new' | 'changed' | 'insisted'
   /** What was shown before. */

@@ -35,9 +35,13 @@ export async function confirmOperation(
   for (let asks = 0; asks < maxAsks; asks++) {
     // Always from the endpoint itself: what a tool or a message said of it may be old, or somebody else's words.
     const { copy } = await readAtCompany(room.parts, id, signal)
+    const before = await room.records.get(id)
     const record = await room.records.note(copy)
     if (copy.wire.state !== 'proposed') return room.ended(record, copy)
     refuseContradictions(room, record, copy)
+    // Other terms than when it was last heard of, maybe by whoever asked for this.
+    const isNews = before !== undefined && !isSameAgreement(before.agreed, copy.agreed)
+    if (isNews && asking.reason === 'new') asking = { ...asking, reason: 'changed' }
     const held = heldApproval(record, copy, room.parts.context.now())
     const page = await room.pageOf(copy.wire.confirmation_url)
     if (!held && page !== undefined) return onCompanyPage(room, copy, page, options)

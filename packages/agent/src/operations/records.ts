@@ -26,8 +26,9 @@ const recordSchema = z.object({
   session: z.string(),
   /** Tools that answered with it, as this agent called them: with more than one it is nobody's. */
   actions: z.array(z.string()),
-  /** The newest copy, as far as it matters. */
+  /** The newest copy, as far as it matters: its terms as a digest. */
   revision: z.number(),
+  agreed: agreedSchema,
   state: z.enum(operationStates),
   summary: z.string(),
   /**
@@ -118,8 +119,8 @@ function fresh(copy: OperationCopy, { company, domain, address, session }: Recor
   }
 }
 
-function seenIn({ wire }: OperationCopy) {
-  return { revision: wire.revision, state: wire.state, summary: cleanText(wire.summary, 200) }
+function seenIn({ wire, agreed }: OperationCopy) {
+  return { revision: wire.revision, agreed, state: wire.state, summary: cleanText(wire.summary, 200) }
 }
 
 /** All that a User's agent knows of, at every Company. */

@@ -9,6 +9,7 @@ import type { Session } from '../../session.ts'
 import { type AccountOptions, accountFlag, sessionOf } from '../account.ts'
 import { type CommandContext, withAgent } from '../command.ts'
 import { block, clean, shellWord, table } from '../terminal.ts'
+import { proposal } from './operations.ts'
 
 /** `poppy tools` and `poppy call`: what a Company offers, by OpenAPI or MCP (6). */
 
@@ -104,7 +105,8 @@ async function offeredTools(company: Company, session: Session): Promise<Offer> 
   const offered = new Map<string, OfferedTool>()
   const unread: { readonly api: string; readonly error: AgentError }[] = []
   const onUnavailable = (error: AgentError, api: string) => void unread.push({ api, error })
-  for (const operation of await session.apiOperations({ onUnavailable })) offered.set(operation.id, ofOperation(operation))
+  for (const operation of await session.apiOperations({ onUnavailable }))
+    offered.set(operation.id, ofOperation(operation))
   for (const { url } of mcpServersOf(company)) {
     try {
       for (const tool of await mcpToolsAt(session, url)) if (!offered.has(tool.name)) offered.set(tool.name, tool)
@@ -197,8 +199,10 @@ export async function call(
     const operation = (await session.apiOperations({ onUnavailable })).find((one) => one.id === name)
     if (operation) {
       const result = await session.call(name, typed(raw, ofOperation(operation).input))
-      output.value({ tool: name, via: 'openapi', status: result.status, result: result.body })
-      output.line(block(result.body))
+      const proposed = result.operation
+      output.value({ tool: name, via: 'openapi', status: result.status, result: result.body, operation: proposed })
+      if (proposed) proposal(context, proposed)
+      else output.line(block(result.body))
       return
     }
     for (const { url } of mcpServersOf(company)) {
@@ -216,11 +220,12 @@ interface McpCall {
 
 /** @returns false where the server hasn't the tool, or can't be asked for its tools */
 async function callByMcp(
-  { output }: CommandContext,
+  context: CommandContext,
   session: Session,
   url: string,
   { name, raw, onUnavailable }: McpCall,
 ): Promise<boolean> {
+  const { output } = context
   let mcp: McpConnection | undefined
   try {
     let tool: Awaited<ReturnType<McpConnection['tools']>>[number] | undefined
@@ -234,8 +239,10 @@ async function callByMcp(
     if (!mcp || !tool) return false
     const result = await mcp.call(name, typed(raw, inputsOf(tool.inputSchema)))
     const said = result.structuredContent ?? result.content.map((part) => (part.type === 'text' ? part.text : part))
-    output.value({ tool: name, via: 'mcp', result: said })
-    output.line(Array.isArray(said) ? said.map(block).join('\n') : block(said))
+    const proposed = await session.operations.of(result)
+    output.value({ tool: name, via: 'mcp', result: said, operation: proposed })
+    if (proposed) proposal(context, proposed)
+    else output.line(Array.isArray(said) ? said.map(block).join('\n') : block(said))
     return true
   } finally {
     await mcp?.close()
