@@ -65,7 +65,7 @@ describe('a process that is killed', () => {
     ['end', 0, 1],
   ] as const
   it.each(points)(
-    'at the %s: after a restart the owner is asked %i times more, and it is done once [K50]',
+    'at the %s: after a restart the owner is asked %i times more, and it is done once',
     async (stopsAt, questions, before) => {
       const { here, operation, yes, asked, book, task, path } = await atHome()
       const dying = start({ ...task, stopsAt })

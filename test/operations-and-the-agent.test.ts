@@ -135,7 +135,7 @@ describe('a table that is proposed', () => {
     await expect(here.operations.wait(operation.id, { signal: stop.signal })).rejects.toThrow('enough')
   })
 
-  it('that failed is told as failed, and one whose outcome nobody knows as in progress [K50]', async () => {
+  it('that failed is told as failed, and one whose outcome nobody knows as in progress', async () => {
     const failed = await proposedTable({ operationEnd: 'fails' })
     await failed.here.operations.confirm(failed.operation.id, { approve: failed.yes })
     expect((await failed.here.operations.wait(failed.operation.id)).state).toBe('failed')
@@ -182,7 +182,7 @@ describe('a Company that offers no operations we speak', () => {
 describe('terms that change', () => {
   const cheaper = { ...terms, fee: { amount: '5.00', currency: 'EUR' } }
 
-  it('while the owner looks at them: the old revision is refused, the new one shown, and asked about [K53, ops.newest-copy-agent]', async () => {
+  it('while the owner looks at them: the old revision is refused, the new one shown, and asked about [ops.newest-copy-agent]', async () => {
     const { here, operation, asked, yes, book, company } = await proposedTable()
     const result = await here.operations.confirm(operation.id, {
       approve: async (request) => {

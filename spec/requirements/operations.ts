@@ -3,6 +3,15 @@ import { section } from './section.ts'
 /** The Operations extension, version 1: approve the terms, confirm them, and do it at most once. */
 export const operations = section('ops', {
   built: {
+    'version-agent': 'table: agent MUST list operations version 1 in its metadata document',
+    'other-version-agent': 'table: agent MUST treat another version as the extension being absent',
+    'envelope-agent': 'table: agent MUST also read a bare operation, and id and status for operation_id and state',
+    'approve-revision-agent':
+      'table: agent MUST show the User the summary and confirm exactly the revision that was approved',
+    'standing-permission-agent':
+      'table: agent MUST use a standing permission only if it covers Company, account, action and every term',
+    'company-text-agent': "table: agent MUST NOT take the Company's words as the User's approval",
+    'newest-copy-agent': 'table: agent MUST take the operation in an error answer as the current one',
     discovery: 'table: company MUST state version 1 and an HTTPS endpoint in extensions.operations',
     'other-version': 'table: company MUST treat another version as the extension being absent',
     'extension-required': 'table: company MUST answer extension_required for what it offers only as an operation',
@@ -20,10 +29,7 @@ export const operations = section('ops', {
     'other-agent': 'table: company MUST refuse the operation to another Personal Agent',
   },
   later: {
-    'version-agent': 'table: agent MUST list operations version 1 in its metadata document',
-    'other-version-agent': 'table: agent MUST treat another version as the extension being absent',
     'dpop-only': 'table: company MUST take DPoP Session Tokens only at the operations endpoint',
-    'envelope-agent': 'table: agent MUST also read a bare operation, and id and status for operation_id and state',
     'revision-immutable': 'table: company MUST NOT change a revision: other terms make a new one',
     'revision-counts': 'table: company MUST count revisions up from 1',
     'terms-complete': 'table: company MUST have each effect and cost in terms when it states them',
@@ -60,11 +66,5 @@ export const operations = section('ops', {
     'company-page':
       'table: company MUST refuse a confirmation that belongs on its own page with company_confirmation_required and the URL',
     'company-page-only': 'table: company MUST let only its own page confirm such an operation',
-    'approve-revision-agent':
-      'table: agent MUST show the User the summary and confirm exactly the revision that was approved',
-    'standing-permission-agent':
-      'table: agent MUST use a standing permission only if it covers Company, account, action and every term',
-    'company-text-agent': "table: agent MUST NOT take the Company's words as the User's approval",
-    'newest-copy-agent': 'table: agent MUST take the operation in an error answer as the current one',
   },
 })
