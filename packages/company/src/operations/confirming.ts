@@ -1,4 +1,5 @@
-import { type Approval, PoppyError } from '@poppyseed/protocol'
+import { type Approval, intersectScopes, PoppyError } from '@poppyseed/protocol'
+import { findGrantById, type GrantRow, scopesOf } from '../accounts/store.ts'
 import type { Principal } from '../sessions/principal.ts'
 import { requireScopes } from '../sessions/rights.ts'
 import type { Actor, Channel, StoredOperation } from './agreement.ts'
@@ -99,7 +100,37 @@ export async function confirmByAgent(
     who: actorOf(principal),
     scopes: principal.scopes,
     check: (current) => checkApproval(parts, current, approvedBy),
+    signIn: (current) => currentSignIn(parts, current, principal),
   })
+}
+
+/** A sign-in as it stands: confirming holds it to that, in the same step. */
+type SignIn = Pick<GrantRow, 'id' | 'scopes'>
+
+/**
+ * The sign-in that a Principal's rights come from, as it stands now: it was checked with the request, and may have ended, or
+ * been cut down, since then. Null where the operation needs none.
+ * @throws PoppyError `sign_in_required`, `insufficient_scope`, with the operation
+ */
+async function currentSignIn(
+  parts: OperationParts,
+  current: StoredOperation,
+  principal: Principal,
+): Promise<SignIn | null> {
+  if (principal.grantId === null) return null
+  const grant = await findGrantById(await parts.scope(), principal.grantId)
+  const holds = grant !== null && grant.revoked_at === null && (grant.expires_at ?? Infinity) > parts.now()
+  const now: Principal = holds
+    ? { ...principal, scopes: intersectScopes(principal.scopes, scopesOf(grant)) }
+    : { ...principal, account: null, scopes: [], grantId: null }
+  if (current.operation.account !== null && now.account === null)
+    throw withOperation(
+      parts,
+      current,
+      new PoppyError('sign_in_required', { description: 'This needs the User to be signed in.' }),
+    )
+  requireAction(parts, current, now)
+  return holds ? grant : null
 }
 
 function checkApproval(parts: OperationParts, current: StoredOperation, approvedBy: Approval): void {
@@ -134,6 +165,8 @@ export interface ConfirmOptions {
   readonly scopes: readonly string[]
   /** Throws where this approval isn't enough for the revision. */
   readonly check: (current: StoredOperation) => void
+  /** The sign-in by whose rights it is confirmed, as it stands now; null for none. Throws where it isn't enough. */
+  readonly signIn: (current: StoredOperation) => Promise<SignIn | null>
 }
 
 /** How often it is looked again when the operation changes at that very moment. */
@@ -147,7 +180,7 @@ const mostTries = 5
 export async function confirm(
   parts: OperationParts,
   found: StoredOperation,
-  { revision, approvedBy, channel, who, scopes, check }: ConfirmOptions,
+  { revision, approvedBy, channel, who, scopes, check, signIn }: ConfirmOptions,
 ): Promise<StoredOperation> {
   const scope = await parts.scope()
   const { id } = found.operation
@@ -165,6 +198,7 @@ export async function confirm(
         }),
       )
     check(current)
+    const grant = await signIn(current)
     await parts.at('confirming', id)
     const now = parts.now()
     const changed = await confirmOperation(scope, {
@@ -173,6 +207,8 @@ export async function confirm(
       confirmed: revision,
       approvedBy,
       scopes: scopes.join(' '),
+      grantId: grant?.id ?? null,
+      grantScopes: grant?.scopes ?? null,
       dueAt: now,
       tells: parts.tells('confirmed'),
       entry: { event: 'confirmed', channel, who, revision, detail: { approved_by: approvedBy } },

@@ -217,15 +217,25 @@ export async function addRevision(
   })
 }
 
-/** Confirms the latest revision, and has it performed. Null unless it is the latest, proposed, and not over. */
+/**
+ * Confirms the latest revision, and has it performed. Null unless it is the latest, proposed, and not over, and the sign-in
+ * that it is confirmed by, where there is one, still gives just these scopes at this moment.
+ */
 export const confirmOperation = transition<{
   readonly confirmed: number
   readonly approvedBy: NonNullable<OperationsTable['approved_by']>
   readonly scopes: string
+  readonly grantId: string | null
+  readonly grantScopes: string | null
 }>(
   `state = 'in_progress', confirmed_revision = revision, approved_by = :approvedBy, confirmed_at = cast(:now as bigint),
     confirmed_scopes = :scopes, expires_at = null`,
-  "state = 'proposed' and revision = cast(:confirmed as bigint) and (expires_at is null or expires_at > :now)",
+  `state = 'proposed' and revision = cast(:confirmed as bigint) and (expires_at is null or expires_at > :now)
+    and (cast(:grantId as text) is null or exists (
+      select 1 from poppy_grants
+      where poppy_grants.company = :company and poppy_grants.id = cast(:grantId as text)
+        and poppy_grants.scopes = cast(:grantScopes as text) and poppy_grants.revoked_at is null
+        and (poppy_grants.expires_at is null or poppy_grants.expires_at > :now)))`,
   'perform',
 )
 

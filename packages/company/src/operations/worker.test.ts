@@ -134,6 +134,8 @@ async function proposed(scope: Scope, { hooks = {} }: { readonly hooks?: Operati
 async function confirmed(scope: Scope, { hooks = {} }: { readonly hooks?: OperationHooks } = {}) {
   await proposed(scope, { hooks })
   const done = await confirmOperation(scope, {
+    grantId: null,
+    grantScopes: null,
     id,
     confirmed: 1,
     approvedBy: 'user',

@@ -174,6 +174,8 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
     }),
   confirmOperation: (scope) =>
     operations.confirmOperation(scope, {
+      grantId: null,
+      grantScopes: null,
       ...change('proposed'),
       confirmed: 1,
       approvedBy: 'user',
