@@ -39,6 +39,15 @@ describe('what an import loads', () => {
     expect(parts.map(([name]) => name)).toEqual([])
   })
 
+  it.each(['@poppyseed/agent', './packages/agent/dist/cli/poppy.js'])(
+    '%s waits with what draws a QR code until one is drawn',
+    (entry) => {
+      const loaded = loadedBy(entry)
+      expect(loaded.length).toBeGreaterThan(20)
+      expect(loaded.filter((url) => url.includes('/node_modules/uqr/'))).toEqual([])
+    },
+  )
+
   it('is seen here as it is', () => {
     expect(loadedBy('poppyseed').length).toBeGreaterThan(20)
     expect(loadedBy('kysely').some((url) => late['a database'].test(url))).toBe(true)

@@ -171,6 +171,23 @@ describe('Mediated Sign-In', () => {
     }
   })
 
+  it('revokes later what came with an answer that holds a credential, unless the credential stands in it [4.7.credentials-only-there-agent]', async () => {
+    const { here, user, clock, fake } = await start([
+      complete({ scope: `poppy:read ${password}` }),
+      complete({ refresh_token: `pat_${password}` }),
+    ])
+    for (const left of [1, 1]) {
+      expect((await errorOf(here.signInMediated({ scopes, credentials }))).code).toBe('bad_answer')
+      expect((await user.companies())[0]?.unrevoked).toBe(left)
+    }
+    fake.take()
+    clock.now += 3600_000
+    await here.call('echo')
+    expect(fake.requests.filter(({ path }) => path === '/revoke').map(({ form }) => form.get('token'))).toEqual([
+      'pat_of-mediated',
+    ])
+  })
+
   it('tells failed, expired, limited and refused apart, and leaves what it had', async () => {
     for (const [answers, code] of [
       [[{ status: 'failed' }], 'sign_in_failed'],

@@ -6,6 +6,7 @@ import type { FoundCompany } from '../discovery/discover.ts'
 import { AgentError } from '../errors.ts'
 import { readText } from '../net/exchange.ts'
 import { cleanText, withoutSecrets } from '../net/text.ts'
+import { retire } from './retired.ts'
 import { endOf, type SignInResult, scopesToAsk } from './sign-in-end.ts'
 import type { SessionTokens, TokenSource } from './tokens.ts'
 
@@ -232,7 +233,11 @@ async function keep(
 ): Promise<SignInResult> {
   const texts = Object.values(response).filter((value) => typeof value === 'string')
   // A PIN of four digits may stand in a random token by chance.
-  if (secrets.some((secret) => secret.length > 5 && texts.some((text) => text.includes(secret)))) {
+  const holdsSecret = (text: string) => secrets.some((secret) => secret.length > 5 && text.includes(secret))
+  if (texts.some(holdsSecret)) {
+    // What it gave is nobody's now; where the secret stands in it, it is not even kept to be revoked.
+    const token = response.refresh_token
+    if (token !== undefined && !holdsSecret(token)) await retire(context, tokens.place, { token, expiresAt: null })
     throw new AgentError('bad_answer', `${found.name} sent a credential back, so its answer was not used.`)
   }
   const end = await tokens.signIn(found, async () => ({ response }))

@@ -69,10 +69,15 @@ export async function retiredTokens({ store }: AgentContext, place: SessionPlace
 }
 
 /** How many Account Tokens of a User at a Company are still to be revoked. */
-export async function countRetired({ store, now }: AgentContext, userKey: string, issuer: string): Promise<number> {
+export async function countRetired(context: AgentContext, userKey: string, issuer: string): Promise<number> {
+  const { store, now } = context
   let count = 0
   for (const key of await store.keys(`${storeKey('retired', userKey, issuer)}/`)) {
-    count += read(await store.get(key)).filter(({ expiresAt }) => expiresAt === null || now() < expiresAt).length
+    const account = decodeURIComponent(key.split('/')[3] ?? '')
+    const held = await recordsOf(context, { userKey, issuer, account, session: '' }).account()
+    const isWaiting = ({ token, expiresAt }: Retired[number]) =>
+      token !== held?.token && (expiresAt === null || now() < expiresAt)
+    count += read(await store.get(key)).filter(isWaiting).length
   }
   return count
 }
@@ -104,28 +109,32 @@ export async function revokeRetired(
         : one,
     )
   })
-  let failures = 0
+  let left = claimed.length
   for (const token of claimed) {
-    // Where one could not be revoked for lack of an answer, the next one can't either.
-    if (which === 'due' && failures > 0) return failures
-    if (await isRevoked(context, server, token, which)) await forgetRetired(context, place, token)
-    else failures += 1
+    const end = await revoke(context, server, token, which)
+    if (end === 'revoked') {
+      await forgetRetired(context, place, token)
+      left -= 1
+    }
+    // The next one would not be answered either, and the User may be waiting.
+    if (end === 'unanswered') break
   }
-  return failures
+  return left
 }
 
-async function isRevoked(
+async function revoke(
   context: AgentContext,
   server: OAuthMetadata,
   token: string,
   which: 'all' | 'due',
-): Promise<boolean> {
+): Promise<'revoked' | 'refused' | 'unanswered'> {
   const signal = which === 'due' ? AbortSignal.timeout(patience) : undefined
   try {
     await revokeToken(context, server, token, signal === undefined ? {} : { signal, mayWait: false })
-    return true
+    return 'revoked'
   } catch (error) {
-    if (error instanceof AgentError || signal?.aborted) return false
+    if (error instanceof AgentError) return error.code === 'revocation_failed' ? 'refused' : 'unanswered'
+    if (signal?.aborted) return 'unanswered'
     throw error
   }
 }
