@@ -470,7 +470,7 @@ export const cases: readonly Case[] = [
     first: true,
     situation: 'Fifty confirmations come at once over two replicas.',
     right: 'One performance and fifty consistent answers.',
-    built: false,
+    built: true,
   },
   {
     id: 'K52',

@@ -27,13 +27,9 @@ export const operations = section('ops', {
     'operation-not-found':
       'table: company MUST answer 404 operation_not_found for an unknown operation or one of another owner',
     'other-agent': 'table: company MUST refuse the operation to another Personal Agent',
-  },
-  later: {
     'dpop-only': 'table: company MUST take DPoP Session Tokens only at the operations endpoint',
     'revision-immutable': 'table: company MUST NOT change a revision: other terms make a new one',
     'revision-counts': 'table: company MUST count revisions up from 1',
-    'terms-complete': 'table: company MUST have each effect and cost in terms when it states them',
-    'summary-complete': 'table: company MUST state the whole of the operation in plain words in its summary',
     'same-operation': 'table: company MUST return the existing operation rather than open a second for the same thing',
     'latest-revision': 'table: company MUST refuse a confirmation of any revision but the latest',
     'revision-conflict':
@@ -52,19 +48,23 @@ export const operations = section('ops', {
     'signed-out-owner': 'table: company MUST give an operation proposed signed out to its client_id and User ID',
     expires: 'table: company MUST let a proposed operation expire after expires_at',
     cancel: 'table: company MUST cancel a proposed operation on request and answer 200 with it',
-    'cancel-certain': 'table: company MUST say cancelled only when that is certain',
     'cancel-final': 'table: company MUST return a final operation unchanged when it is cancelled',
-    'failed-certain': 'table: company MUST say failed only when certainly nothing happened',
-    'unknown-outcome': 'table: company MUST keep an operation in_progress while its outcome is unknown',
-    'partial-effects':
-      'table: company MUST end partial effects as succeeded with a truthful result, or leave them in_progress',
     'after-confirm': 'table: company MUST carry on a confirmed operation through token expiry, sign-out and disconnect',
-    'message-never-confirms': 'table: company MUST NOT take a message as a confirmation',
-    'close-keeps': 'table: company MUST NOT cancel operations because their conversation closes',
     'one-record':
       'table: company MUST perform an operation once when the website and the Personal Agent both confirm it',
     'company-page':
       'table: company MUST refuse a confirmation that belongs on its own page with company_confirmation_required and the URL',
     'company-page-only': 'table: company MUST let only its own page confirm such an operation',
+  },
+  later: {
+    'terms-complete': 'table: company MUST have each effect and cost in terms when it states them',
+    'summary-complete': 'table: company MUST state the whole of the operation in plain words in its summary',
+    'cancel-certain': 'table: company MUST say cancelled only when that is certain',
+    'failed-certain': 'table: company MUST say failed only when certainly nothing happened',
+    'unknown-outcome': 'table: company MUST keep an operation in_progress while its outcome is unknown',
+    'partial-effects':
+      'table: company MUST end partial effects as succeeded with a truthful result, or leave them in_progress',
+    'message-never-confirms': 'table: company MUST NOT take a message as a confirmation',
+    'close-keeps': 'table: company MUST NOT cancel operations because their conversation closes',
   },
 })

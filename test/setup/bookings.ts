@@ -133,6 +133,7 @@ export async function overMcp(world: World) {
   )
   const { access_token } = (await answer.json()) as Tokens
   return {
+    token: access_token,
     async mcp(method: string, params: Record<string, unknown> = {}): Promise<Record<string, unknown>> {
       const sent = await world.send(
         new Request(resource, {

@@ -307,6 +307,7 @@ export function createCompany(config: CompanyConfig): Company {
       : null,
     operations: checked.operations.list.length === 0 ? null : operations,
     operationsResource: checked.operations.resource,
+    people: peopleOf(config),
     signIn: signInOf(config, checked, addresses),
     logos,
     browser:
@@ -373,9 +374,15 @@ export function createCompany(config: CompanyConfig): Company {
 }
 
 function signInOf(config: CompanyConfig, { signIn: { direct, device } }: CheckedConfig, { agents }: Addresses) {
-  const { account, signInPage, switchAccountPage, connectedAgentsPage = publicPath(agents) } = config
-  if ((!direct && !device) || !account || !signInPage) return null
-  return { account, signInPage, switchAccountPage: switchAccountPage ?? signInPage, connectedAgentsPage }
+  const people = peopleOf(config)
+  if ((!direct && !device) || people === null) return null
+  return { ...people, connectedAgentsPage: config.connectedAgentsPage ?? publicPath(agents) }
+}
+
+/** Who is signed in to the site, and where they do so; null where the company doesn't say. */
+function peopleOf({ account, signInPage, switchAccountPage }: CompanyConfig) {
+  if (!account || !signInPage) return null
+  return { account, signInPage, switchAccountPage: switchAccountPage ?? signInPage }
 }
 
 /** Loaded only where no store is configured, so that a Company on PostgreSQL never opens SQLite. */

@@ -30,7 +30,8 @@ export function createOwns(config: CompanyConfig, checked: CheckedConfig): (requ
   }
   if (checked.operations.list.length > 0) {
     const path = routeOf(addresses.operations)
-    for (const pattern of ['', '/confirm', '/cancel']) below.add(`${path}/*${pattern}`)
+    const words = ['', '/confirm', '/cancel', ...(checked.operations.hasPage ? ['/page'] : [])]
+    for (const word of words) below.add(`${path}/*${word}`)
   }
   const { direct, device, mediated } = checked.signIn
   if (mediated) {

@@ -66,6 +66,8 @@ export interface HandlerParts {
   /** Null where there are no operations. */
   readonly operations: Operations | null
   readonly operationsResource: string | undefined
+  /** Null where the company doesn't say who is signed in to its site. */
+  readonly people: Pick<SignInSettings, 'account' | 'signInPage' | 'switchAccountPage'> | null
   readonly lifecycle: Pick<Lifecycle, 'run' | 'track' | 'ending'>
   readonly telemetry: Telemetry
 }
@@ -264,7 +266,44 @@ function operationRoutes(
     [`${path}/*`]: at('GET', read),
     [`${path}/*/confirm`]: at('POST', confirm),
     [`${path}/*/cancel`]: at('POST', cancel),
+    ...operationPageRoute(parts, operations),
   }
+}
+
+/** The company's own page for an operation: a person's, with the site's cookie and no token. */
+function operationPageRoute(parts: HandlerParts, { parts: operations }: Operations): Record<string, Route> {
+  const { addresses } = parts.published
+  const { people } = parts
+  if (people === null) return {}
+  const settings = {
+    ...people,
+    operations,
+    issuer: addresses.issuer,
+    origin: addresses.origin,
+    organization: parts.published.name,
+    pathOf: (id: string) => publicPath(addresses.operationPage(id)),
+    wordings: parts.wordings,
+    forms: parts.forms,
+    requestLimits: parts.requestLimits,
+    now: parts.now,
+  }
+  const page = () => import('./operations/operation-pages.ts')
+  const route: Route = {
+    methods: {
+      GET: async (request, id) => (await page()).showOperation(request, id, settings),
+      POST: async (request, id) => (await page()).decideOperation(request, id, settings),
+    },
+    crossOrigin: false,
+    async fail(error, request) {
+      const { failurePage } = await import('./pages/failure.ts')
+      const wording = parts.wordings.of(request)
+      return failurePage(errorResponse(error, { scheme: 'DPoP' }, parts.log, parts.random), wording, {
+        problem: 'unread',
+        outcome: wording.say('outcome.unchanged'),
+      })
+    },
+  }
+  return { [`${addresses.routeOf(addresses.operations)}/*/page`]: forPeople(route, parts) }
 }
 
 function mediatedRoutes(

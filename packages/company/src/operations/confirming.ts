@@ -61,7 +61,8 @@ export function requireAction(parts: OperationParts, stored: StoredOperation, pr
   return operation
 }
 
-function definitionOf(parts: OperationParts, stored: StoredOperation): Operation {
+/** @throws PoppyError `temporarily_unavailable` where the company has no operation of this name now */
+export function definitionOf(parts: OperationParts, stored: StoredOperation): Operation {
   const { name } = stored.operation
   const operation = parts.operations.get(name)
   if (operation !== undefined) return operation

@@ -50,6 +50,12 @@ h2{font-size:var(--t3);line-height:1.3;margin:0;font-weight:650;overflow-wrap:an
 .agent li button:hover{color:var(--ink)}
 .agent>form,.all form{display:flex}
 .all{border-top:1px solid var(--line);margin-top:var(--s6);padding-top:var(--s4)}
+.terms{border-top:1px solid var(--line);margin-top:var(--s4)}
+.terms caption{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+.terms{width:100%;border-collapse:collapse;font-size:var(--t2)}
+.terms th,.terms td{text-align:start;vertical-align:top;padding:var(--s2) 0;border-bottom:1px solid var(--line);overflow-wrap:anywhere;font-weight:400}
+.terms th{color:var(--quiet);padding-inline-end:var(--s3);width:40%}
+.summary{margin-top:var(--s4);font-size:var(--t3);white-space:pre-line;overflow-wrap:anywhere}
 .done{border-inline-start:3px solid var(--quiet);padding:var(--s2) var(--s3);margin-top:var(--s4)}
 .note{margin-top:var(--s3)}
 .alert{border-inline-start:3px solid var(--accent);padding:var(--s2) var(--s3);margin-top:var(--s4);background:color-mix(in srgb,var(--accent) 8%,transparent)}

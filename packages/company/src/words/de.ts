@@ -55,6 +55,27 @@ export const de: Words = {
   'agents.disconnected': 'Erledigt. Der Agent hat keinen Zugriff mehr auf Ihr Konto.',
   'agents.allDisconnected': 'Erledigt. Kein Agent hat mehr Zugriff auf Ihr Konto.',
 
+  'operation.title': 'Bestätigen – {organization}',
+  'operation.heading': '{agent} bittet Sie um Bestätigung',
+  'operation.terms': 'Im Einzelnen',
+  'operation.yes': 'Ja',
+  'operation.no': 'Nein',
+  'operation.until': 'Sie können das noch {time} lang bestätigen. Vorher geschieht nichts.',
+  'operation.careful': 'Bestätigen Sie nur, wenn Sie genau das wollen.',
+  'operation.decline': 'Ablehnen',
+  'operation.confirm': 'Bestätigen',
+  'operation.changed':
+    'Die Bedingungen haben sich geändert, seit Sie diese Seite geöffnet haben, und es wurde nichts bestätigt. Lesen Sie sie noch einmal.',
+  'operation.inProgress': 'Das ist bestätigt und wird ausgeführt. Sie können diese Seite schließen.',
+  'operation.succeeded': 'Das ist erledigt. Sie können diese Seite schließen.',
+  'operation.failed': 'Das ist nicht geschehen, und es wurde nichts geändert.',
+  'operation.cancelled': 'Das wurde abgebrochen. Nichts davon ist geschehen.',
+  'operation.expired':
+    'Niemand hat das rechtzeitig bestätigt, und es ist nichts geschehen. Wenn Sie es noch wollen, fragen Sie Ihren Agenten noch einmal.',
+  'operation.others': 'Das gehört zu einem anderen Konto',
+  'operation.othersText':
+    'Es wurde nichts geändert. Um es zu sehen, verwenden Sie das Konto, für das Ihr Agent gefragt hat.',
+
   'untrusted.title': 'Dieser Anfrage ist nicht zu trauen',
   'untrusted.why':
     'Der Agent, der Sie hierher geschickt hat, konnte nicht überprüft werden, oder er wollte Sie an eine Adresse schicken, die nicht seine eigene ist.',
@@ -84,6 +105,8 @@ export const de: Words = {
   'agentsBrowser.title': 'Diese Seite ist für einen Menschen',
   'agentsBrowser.why':
     'Diesen Browser benutzt ein persönlicher Agent, und was Sie hier entscheiden, kann er nicht für Sie entscheiden.',
+  'noOperation.title': 'Hier gibt es nichts zu bestätigen',
+  'noOperation.why': 'Die Adresse ist nicht vollständig, oder es ist längst vorbei.',
   'unread.title': 'Diese Anfrage war nicht zu lesen',
   'unread.why': 'Etwas darin fehlt, ist zu lang oder gehört nicht hierher.',
   'ours.title': 'Bei uns ist etwas schiefgegangen',

@@ -59,6 +59,26 @@ export const en = {
   'agents.disconnected': 'Done. The agent no longer has access to your account.',
   'agents.allDisconnected': 'Done. No agent has access to your account any more.',
 
+  // Operations: the page on which a person confirms what an agent proposed
+  'operation.title': 'Confirm – {organization}',
+  'operation.heading': '{agent} asks you to confirm',
+  'operation.terms': 'In detail',
+  'operation.yes': 'Yes',
+  'operation.no': 'No',
+  'operation.until': 'You can confirm this for another {time}. Nothing is done before.',
+  'operation.careful': 'Confirm only if you want exactly this.',
+  'operation.decline': 'Decline',
+  'operation.confirm': 'Confirm',
+  'operation.changed': 'The terms have changed since you opened this page, and nothing was confirmed. Read them again.',
+  'operation.inProgress': 'This is confirmed, and is being done. You can close this page.',
+  'operation.succeeded': 'This is done. You can close this page.',
+  'operation.failed': 'This did not happen, and nothing was changed.',
+  'operation.cancelled': 'This was cancelled. Nothing of it is done.',
+  'operation.expired':
+    'Nobody confirmed this in time, and nothing was done. If you still want it, ask your agent again.',
+  'operation.others': 'This is for another account',
+  'operation.othersText': 'Nothing was changed. To see it, use the account that your agent asked for.',
+
   // What went wrong: a title and why, followed by one of the outcomes
   'untrusted.title': 'This request can’t be trusted',
   'untrusted.why':
@@ -87,6 +107,8 @@ export const en = {
   'browserRefused.why': 'What your agent sent was not complete, too old, used before, or not its own.',
   'agentsBrowser.title': 'This page is for a person',
   'agentsBrowser.why': 'A personal agent uses this browser, and what you decide here it can’t decide for you.',
+  'noOperation.title': 'There is nothing to confirm here',
+  'noOperation.why': 'The address is not complete, or what it was about is long over.',
   'unread.title': 'This request could not be read',
   'unread.why': 'Something of it is missing, too long, or not what belongs here.',
   'ours.title': 'Something went wrong on our side',
