@@ -486,7 +486,7 @@ export const cases: readonly Case[] = [
     first: false,
     situation: 'The terms change to a new revision while the User looks at the old one, and the old one is confirmed.',
     right: 'It is refused with the current revision and terms, and nothing is done.',
-    built: false,
+    built: true,
   },
   {
     id: 'K54',

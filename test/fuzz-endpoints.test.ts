@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { bookings } from './setup/bookings.ts'
 import { apply, bentJson, budgets, change, contentType, header, inputs, json, oddText, patience } from './setup/fuzz.ts'
 import { type Stage, setStage } from './setup/refusals.ts'
 import { id } from './setup/wire-agent.ts'
@@ -26,6 +27,7 @@ const everything = {
     },
   },
   browser: true,
+  operations: bookings(),
 } as const
 
 /** Each path that a Company with everything answers, and the story that tries it; `fuzz.test.ts` has the first three. */
@@ -42,6 +44,10 @@ const stories: Readonly<Record<string, keyof typeof budgets>> = {
   '/poppy/openapi.json': 'anywhere',
   '/poppy/agents': 'anywhere',
   '/poppy/agents/logo/x': 'anywhere',
+  '/poppy/operations/opn_x': 'anywhere',
+  '/poppy/operations/opn_x/confirm': 'anywhere',
+  '/poppy/operations/opn_x/cancel': 'anywhere',
+  '/poppy/operations/opn_x/page': 'anywhere',
   '/.well-known/poppy.json': 'anywhere',
   '/.well-known/oauth-authorization-server': 'anywhere',
   '/.well-known/oauth-protected-resource/poppy/mcp': 'anywhere',
