@@ -97,6 +97,7 @@ export async function decideOperation(
         // The person themselves has every right in their account that the action needs.
         scopes: definitionOf(parts, stored).scopes,
         check: () => {},
+        signIn: async () => null,
       })
     } catch (error) {
       if (!(error instanceof PoppyError) || error.code !== 'revision_conflict') throw error
