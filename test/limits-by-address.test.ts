@@ -1,4 +1,5 @@
-import { createServer } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request } from 'node:http'
 import { createCompany } from 'poppyseed'
 import { toNodeHandler } from 'poppyseed/node'
 import { sqlite } from 'poppyseed/sqlite'
@@ -254,6 +255,28 @@ describe('the address', () => {
     const ask = () => fetch(`http://localhost:${port}/poppy/tools/echo`, { method: 'POST' })
     expect(await repeat(4, ask)).toEqual({ 401: 2, 429: 2 })
     expect(log.join()).not.toContain('limits by address are off')
+  })
+
+  it('is not a proxy’s that says nothing of its callers: one of them must not shut out all', async () => {
+    const world = await makeWorld({ limits: { failuresPerAddress: most(3), consentPerAddress: most(3) } })
+    const server = createServer(toNodeHandler(world.company)).listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    const { port } = server.address() as { port: number }
+    // As nginx does it when nobody has told it to add headers.
+    const through = async ({ path, ...more }: { path: string; method?: string; body?: string; type?: string }) => {
+      const headers = { host: 'miramar.example', ...(more.type ? { 'content-type': more.type } : {}) }
+      const sent = request({ port, host: '127.0.0.1', path, method: more.method ?? 'GET', headers })
+      sent.end(more.body)
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+      answer.resume()
+      return answer.statusCode
+    }
+    const type = 'application/x-www-form-urlencoded'
+    const nonsense = () => through({ path: '/poppy/token', method: 'POST', body: 'grant_type=nonsense', type })
+    for (let n = 0; n < 6; n++) expect(await nonsense()).toBe(400)
+    for (let n = 0; n < 6; n++) expect(await through({ path: '/poppy/authorize' })).toBe(400)
+    expect(world.log.filter((line) => line.includes('limits by address are off'))).toHaveLength(1)
   })
 
   it('is missed once in the log where nobody tells it, and then nothing is limited by it', async () => {

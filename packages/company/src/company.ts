@@ -231,7 +231,14 @@ export function createCompany(config: CompanyConfig): Company {
       ? null
       : createNonces(deriveKeyring(checked.secrets, 'nonce'), checked.nonceLifetime, now)
   const limits = { idle: checked.lifetimes.sessionIdle }
-  const requestLimits = createRequestLimits({ settings: checked.limits, address: config.address, now, random, log })
+  const requestLimits = createRequestLimits({
+    settings: checked.limits,
+    address: config.address,
+    isLocal: development,
+    now,
+    random,
+    log,
+  })
   const wordings = createWordings(checked.languages)
   const tokenSettings: TokenSettings = {
     tokens,

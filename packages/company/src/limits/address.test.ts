@@ -3,13 +3,14 @@ import { describe, expect, it } from 'vitest'
 import { goneAddress, notePeerAddress } from '../http/peer-address.ts'
 import { addressKey, createAddressReader, unknownAddress } from './address.ts'
 
-function reader(hook?: (request: Request) => unknown) {
+function reader(hook?: (request: Request) => unknown, isLocal = false) {
   const log: string[] = []
   const clock = { now: 1_000_000 }
   const write = (fields: object, message: string) => void log.push(`${message} ${JSON.stringify(fields)}`)
   const logger = { debug: write, info: write, warn: write, error: write }
   const read = createAddressReader({
     hook: hook as ((request: Request) => string) | undefined,
+    isLocal,
     now: () => clock.now,
     log: logger,
   })
@@ -75,8 +76,8 @@ describe('the address of a caller', () => {
   it('is what the listener saw where the company says nothing, and for this request alone', () => {
     const { of, log } = reader()
     const request = new Request('https://miramar.example/')
-    notePeerAddress(request, '::ffff:203.0.113.7')
-    expect(of(request)).toBe('203.0.113.7')
+    notePeerAddress(request, '::ffff:8.8.8.8')
+    expect(of(request)).toBe('8.8.8.8')
     expect(log).toEqual([])
     expect(of(new Request('https://miramar.example/'))).toBeNull()
   })
@@ -95,7 +96,17 @@ describe('the address of a caller', () => {
     expect(log).toEqual([expect.stringContaining('limits by address are off')])
     // Who comes from the internet stays who they are, whatever they send.
     expect(of(from('8.8.8.8', forwarded))).toBe('8.8.8.8')
-    expect(of(from('10.0.0.1', {}))).toBe('10.0.0.1')
+  })
+
+  it('is not that of a proxy which says nothing, either; on a site of this machine it is the caller’s', () => {
+    const request = new Request('https://miramar.example/')
+    const asked = (peer: string, isLocal: boolean) => {
+      notePeerAddress(request, peer)
+      return reader(undefined, isLocal).of(request)
+    }
+    for (const peer of ['127.0.0.1', '10.0.0.1', '172.17.0.1', 'fd00::1']) expect(asked(peer, false)).toBeNull()
+    expect(asked('127.0.0.1', true)).toBe('127.0.0.1')
+    expect(asked('8.8.8.8', false)).toBe('8.8.8.8')
   })
 
   it('counts as one who was gone before anybody had asked, whatever they sent', () => {

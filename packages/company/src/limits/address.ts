@@ -15,6 +15,8 @@ const warnInterval = 60_000
 export interface AddressParts {
   /** The company's own word for it; without one, what the listener's adapter noted. */
   readonly hook: ((request: Request) => string) | undefined
+  /** Whether the site itself is on this machine (development): then so are its callers. */
+  readonly isLocal: boolean
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly log: Logger
@@ -25,7 +27,7 @@ export interface AddressParts {
  * by address are off, and the log says so once. A hook that fails, or gives what is no address, is told in the log, and
  * all such requests count as one.
  */
-export function createAddressReader({ hook, now, log }: AddressParts): (request: Request) => string | null {
+export function createAddressReader({ hook, isLocal, now, log }: AddressParts): (request: Request) => string | null {
   let hasSaidOff = false
   let warnedAt = Number.NEGATIVE_INFINITY
 
@@ -56,7 +58,7 @@ export function createAddressReader({ hook, now, log }: AddressParts): (request:
     if (hook !== undefined) return ask(request, hook)
     const peer = peerAddressOf(request)
     if (peer === goneAddress) return unknownAddress
-    const isProxy = peer !== undefined && isBehindProxy(request, peer)
+    const isProxy = peer !== undefined && isBehindProxy(request, peer, isLocal)
     if (peer !== undefined && !isProxy) return addressKey(peer) ?? unknownAddress
     if (!hasSaidOff) log.warn({ isProxy }, 'limits by address are off: set `address`, so that they know who is calling')
     hasSaidOff = true
@@ -65,11 +67,12 @@ export function createAddressReader({ hook, now, log }: AddressParts): (request:
 }
 
 /**
- * Whether this is a proxy of the company's own network, which speaks for everybody: counting all of them as one would shut
- * people out. Who reaches us from the internet can't look like it, whatever they send.
+ * Whether this is a proxy, a balancer or a bridge of the company's own network, which speaks for everybody: counting all of
+ * them as one would let a single stranger shut everybody out. Many add no header that says so. Who reaches us from the
+ * internet can't look like it, whatever they send.
  */
-function isBehindProxy({ headers }: Request, peer: string): boolean {
-  return (headers.has('x-forwarded-for') || headers.has('forwarded')) && !isPublicAddress(peer)
+function isBehindProxy({ headers }: Request, peer: string, isLocal: boolean): boolean {
+  return !isPublicAddress(peer) && (!isLocal || headers.has('x-forwarded-for') || headers.has('forwarded'))
 }
 
 const fourNumbers = /^(?:\d{1,3}\.){3}\d{1,3}$/

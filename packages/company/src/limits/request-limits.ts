@@ -53,13 +53,14 @@ const warnInterval = 60_000
 export function createRequestLimits(parts: {
   readonly settings: CheckedLimits
   readonly address: ((request: Request) => string) | undefined
+  readonly isLocal: boolean
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly random: (length: number) => Uint8Array
   readonly log: Logger
 }): RequestLimits {
   const { settings, now, random, log } = parts
-  const addressOf = createAddressReader({ hook: parts.address, now, log })
+  const addressOf = createAddressReader({ hook: parts.address, isLocal: parts.isLocal, now, log })
   const warned = new Map<string, number>()
   const limiters = Object.fromEntries(
     limitNames.map((name) => {
