@@ -49,8 +49,14 @@ describe('a guest’s password in the hands of an agent', () => {
     expect(await signIn()).toMatchObject({ granted: scopes })
     expect(told).toEqual(['Email to m…@example.com'])
     expect(await hotel.outbox()).toContain(`an agent at ${new URL(one.clientId).host} has your email address`)
+    const mails = (await hotel.outbox()).replace(/\s+/g, ' ')
+    expect(mails).toContain('An agent acts for you')
+    expect(mails).toContain(
+      `Visiting Agent from ${new URL(one.clientId).host} was let in to your account with your email address and password. It may see your bookings and your notes on them, until `,
+    )
     await signIn()
     expect(await hotel.codes()).toHaveLength(1)
+    expect(await hotel.outbox()).toContain('An agent was let in again')
     await signIn((await another.forUser('maya').company(hotel.origin)).session())
     expect(await hotel.codes()).toHaveLength(2)
 

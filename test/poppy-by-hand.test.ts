@@ -98,6 +98,7 @@ describe('what npm start says to type', () => {
     expect(waiting.output.stdout).toContain('Signed in at Hotel Miramar with poppy:read, poppy:write.')
     const { html } = await person.open(`${origin}/account`)
     expect(html).toContain('href="/poppy/agents"')
+    expect((await person.open(`${origin}/outbox`)).html).toContain('on our own page, with a code that it showed')
     expect((await poppy('sign-out', origin)).code).toBe(0)
 
     // With her password. The code lies in the outbox, beside what it is for.

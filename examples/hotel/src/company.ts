@@ -3,7 +3,7 @@ import { sqlite } from 'poppyseed/sqlite'
 import { z } from 'zod'
 import { addBookingNote, bookingsOf, MAX_NOTE } from './bookings.ts'
 import { dayAt } from './days.ts'
-import { codeMail } from './mails.ts'
+import { codeMail, connectionMail } from './mails.ts'
 import type { Outbox } from './outbox.ts'
 import type { ConnectedAgents } from './pages/account.tsx'
 import { Refusal } from './refusal.ts'
@@ -27,8 +27,10 @@ export type HotelCompanyOptions = {
   /** The file in which the library keeps Sessions and sign-ins. */
   readonly file: string
   readonly account: (request: Request) => Promise<Account | null>
-  /** Where one-time codes are mailed to, or null where nobody could read them: then agents bring no credentials. */
-  readonly codes: Outbox | null
+  /** Where mails to guests go. */
+  readonly outbox: Outbox
+  /** Whether guests can read them: without a way for one-time codes, agents bring no credentials. */
+  readonly isOutboxShown: boolean
   /** From which IP address a request comes. */
   readonly address: (request: Request) => string
   readonly log: Logger
@@ -39,7 +41,7 @@ export type HotelCompanyOptions = {
 
 /** Makes the hotel's Company. */
 export function createHotelCompany(options: HotelCompanyOptions): Company {
-  const { origin, database, now } = options
+  const { origin, database, outbox, now } = options
   const { hostname, protocol } = new URL(origin)
   return createCompany({
     organization: {
@@ -56,7 +58,11 @@ export function createHotelCompany(options: HotelCompanyOptions): Company {
     signIn: {
       direct: ['poppy:read', 'poppy:write', 'loyalty'],
       device: ['poppy:read', 'poppy:write', 'loyalty'],
-      ...(options.codes ? { mediated: mediatedSignIn(database, options.codes, now) } : {}),
+      ...(options.isOutboxShown ? { mediated: mediatedSignIn(database, outbox, now) } : {}),
+    },
+    onConnection: ({ account, rights, ...agent }) => {
+      const guest = guestById(database, account)
+      if (guest) outbox.send(connectionMail(guest, { ...agent, scopes: rights.map(({ scope }) => scope) }))
     },
     browser: { cookie: agentCookie },
     tools: hotelTools(database, now),
@@ -72,7 +78,7 @@ export function createHotelCompany(options: HotelCompanyOptions): Company {
  * Mediated Sign-In (4.7): an agent that holds a guest's email address and password, checked by the sign-in of the site and
  * within the same limits. It can only look, and while it is new to the account it needs a code from the guest's mail too.
  */
-function mediatedSignIn(database: HotelDatabase, codes: Outbox, now: () => number): MediatedSignIn {
+function mediatedSignIn(database: HotelDatabase, outbox: Outbox, now: () => number): MediatedSignIn {
   return {
     scopes: ['poppy:read', 'loyalty'],
     fields: [
@@ -91,7 +97,7 @@ function mediatedSignIn(database: HotelDatabase, codes: Outbox, now: () => numbe
     sendCode(code, { account, clientId, scopes: wanted }) {
       const guest = guestById(database, account)
       if (!guest) throw new TypeError('a sign-in is for a guest that is not there')
-      codes.send(codeMail(guest, code, { host: new URL(clientId).host, scopes: wanted }))
+      outbox.send(codeMail(guest, code, { host: new URL(clientId).host, scopes: wanted }))
       const [name = '', domain = ''] = guest.email.split('@')
       return `Email to ${name.slice(0, 1)}…@${domain}`
     },

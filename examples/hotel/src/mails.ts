@@ -1,9 +1,29 @@
 import type { Booking } from './bookings.ts'
+import { dayAt } from './days.ts'
 import type { Mail } from './outbox.ts'
 import { hotelScopes, inWords } from './scopes.ts'
 import type { Guest } from './sessions.ts'
 
 /** What the hotel writes to its guests. Nothing in a mail is a link: who reads it goes to the hotel's site by themselves. */
+
+/** An agent that was let in. */
+export type NewAgent = {
+  /** What it calls itself. */
+  readonly name: string
+  /** The host that its identity lives at. */
+  readonly host: string
+  readonly signIn: 'direct' | 'device' | 'mediated'
+  readonly scopes: readonly string[]
+  /** In milliseconds; null for never. */
+  readonly expiresAt: number | null
+  readonly isNewAgent: boolean
+}
+
+const ways = {
+  direct: 'on our own page',
+  device: 'on our own page, with a code that it showed',
+  mediated: 'with your email address and password',
+}
 
 /** The one-time code for an agent that is new to the account (4.7). */
 export function codeMail(
@@ -19,6 +39,19 @@ export function codeMail(
       'If it acts for you, give it this code within ten minutes. If you don’t know of it, give the code to nobody and change your password.',
     ],
     code,
+  }
+}
+
+/** That an agent was let in, so that a guest who didn't do it themselves learns of it at once (4.9). */
+export function connectionMail(guest: Guest, agent: NewAgent): Mail {
+  const until = agent.expiresAt === null ? '' : `, until ${dayAt(agent.expiresAt)}`
+  return {
+    to: guest.email,
+    subject: agent.isNewAgent ? 'An agent acts for you' : 'An agent was let in again',
+    paragraphs: [
+      `${guest.name}, ${agent.name} from ${agent.host} was let in to your account ${ways[agent.signIn]}. It may ${inWords(hotelScopes(agent.scopes))}${until}.`,
+      'If you know of it, there is nothing to do. If you don’t, disconnect it on our site, in your account under connected agents: it is out at once. Then change your password.',
+    ],
   }
 }
 

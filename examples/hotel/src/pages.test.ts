@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAdaptorServer, type ServerType } from '@hono/node-server'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { axe, chromiumMissing, openBrowser, screenshot, type TestBrowser } from '../../../test/setup/browser.ts'
 import { openDatabase } from './database.ts'
-import { codeMail } from './mails.ts'
+import { codeMail, connectionMail } from './mails.ts'
 import { createOutbox } from './outbox.ts'
 import type { ConnectedAgents } from './pages/account.tsx'
 import { createSite } from './site.tsx'
@@ -60,13 +60,20 @@ beforeAll(async () => {
   const maya = { id: '1', name: 'Maya Lindqvist', email: 'maya@example.com' }
   const account = one<{ readonly id: string }>(database, 'select id from guests where email = ?', maya.email)?.id ?? ''
   visit = { sessionId: 'ses_one', host: 'agent.example', account, scopes: ['poppy:read'] }
-  outbox.send({ to: maya.email, subject: 'MIR-3121 is cancelled', paragraphs: ['A mail without a code.', 'And more.'] })
-  outbox.send(codeMail(maya, '042817', { host: 'agent.example', scopes: ['poppy:read', 'loyalty'] }))
+  const until = time + 90 * 86_400_000
+  const scopes = ['poppy:read', 'loyalty']
+  const connected = { name: 'Example Agent', host: 'agent.example', signIn: 'mediated', isNewAgent: true } as const
+  outbox.send(connectionMail(maya, { ...connected, scopes, expiresAt: until }))
+  outbox.send(codeMail(maya, '042817', { host: 'agent.example', scopes }))
   server = createAdaptorServer({ fetch: site.fetch, overrideGlobalObjects: false })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   origin = `http://localhost:${(server.address() as AddressInfo).port}`
   browser = await openBrowser()
+})
+
+beforeEach(() => {
+  agent = null
 })
 
 afterAll(async () => {
@@ -85,27 +92,38 @@ async function look(page: Page, name: string): Promise<void> {
   expect([name, await page.evaluate('document.documentElement.scrollWidth <= innerWidth')]).toEqual([name, true])
 }
 
+/** A page on the smallest screen of its kind, what went wrong on it, and a look at where it is. */
+async function openAt(screen: keyof typeof smallest, scheme: 'light' | 'dark') {
+  const page = await browser.page({ screen, scheme }, { viewport: smallest[screen] })
+  const faults: string[] = []
+  page.on('pageerror', (error) => faults.push(error.message))
+  page.on('console', (message) => {
+    if (message.text().includes('Content Security Policy')) faults.push(message.text())
+  })
+  return { page, faults, at: (name: string) => look(page, `hotel-${name}-${screen}-${scheme}`) }
+}
+
 describe.skipIf(chromiumMissing)('the pages in a real browser', () => {
   for (const screen of ['phone', 'desktop'] as const) {
     for (const scheme of ['light', 'dark'] as const) {
-      it(`can be read and used on a ${screen}, ${scheme}`, async () => {
-        const page = await browser.page({ screen, scheme }, { viewport: smallest[screen] })
-        const faults: string[] = []
-        page.on('pageerror', (error) => faults.push(error.message))
-        page.on('console', (message) => {
-          if (message.text().includes('Content Security Policy')) faults.push(message.text())
-        })
-        const at = (name: string) => look(page, `hotel-${name}-${screen}-${scheme}`)
-
+      it(`can be read by everybody on a ${screen}, ${scheme}`, async () => {
+        const { page, faults, at } = await openAt(screen, scheme)
         await page.goto(`${origin}/`)
         await at('home')
         await page.goto(`${origin}/?from=2027-03-25&to=2027-03-28&guests=2`)
         await at('search')
         await page.getByRole('link', { name: 'Faro' }).click()
         await at('room')
+        await page.goto(`${origin}/outbox`)
+        await at('outbox')
         await page.goto(`${origin}/nowhere`)
         await at('missing')
+        await page.context().close()
+        expect(faults).toEqual([])
+      }, 60_000)
 
+      it(`can be used by a guest and by their agent on a ${screen}, ${scheme}`, async () => {
+        const { page, faults, at } = await openAt(screen, scheme)
         await page.goto(`${origin}/bookings`)
         await page.getByLabel('Email address').fill('maya@example.com')
         await page.getByLabel('Password').fill('wrong')
@@ -117,8 +135,6 @@ describe.skipIf(chromiumMissing)('the pages in a real browser', () => {
         await page.getByText('Cancel the booking').first().click()
         await page.getByText('Add a note').last().click()
         await at('bookings')
-        await page.goto(`${origin}/outbox`)
-        await at('outbox')
         agent = visit
         await page.goto(`${origin}/bookings`)
         await at('agent-looks')
@@ -129,6 +145,7 @@ describe.skipIf(chromiumMissing)('the pages in a real browser', () => {
         await at('account')
         await page.getByRole('button', { name: 'Sign out' }).click()
         expect(page.url()).toBe(`${origin}/`)
+        await page.context().close()
         expect(faults).toEqual([])
       }, 60_000)
     }

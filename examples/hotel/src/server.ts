@@ -92,7 +92,8 @@ export async function startHotel(options: HotelOptions): Promise<Hotel> {
         const guest = await site.guest(request)
         return guest && { id: guest.id, name: guest.email }
       },
-      codes: secure ? null : outbox,
+      outbox,
+      isOutboxShown: !secure,
       address: (request) => callers.get(request) ?? '',
       log: lineLog(options.log),
       now,
