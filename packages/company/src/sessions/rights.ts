@@ -11,9 +11,14 @@ export interface SessionLimits {
   readonly idle: number
 }
 
-/** Whether a Session still runs: not ended, within its lifetime and its idle time (4.2). */
+/** Whether a Session may be used: not ended, within its lifetime and its idle time (4.2), and its agent not blocked (4.1). */
 export function isActive(session: SessionState, limits: SessionLimits, now: number): boolean {
-  return session.endedAt === null && now < session.expiresAt && now < session.lastUsedAt + limits.idle
+  return (
+    session.blockedAt === null &&
+    session.endedAt === null &&
+    now < session.expiresAt &&
+    now < session.lastUsedAt + limits.idle
+  )
 }
 
 /** The sign-in that a Session has now, or null: its grant has to be there, unrevoked and unexpired (4.8, 4.9). */
@@ -35,6 +40,8 @@ export function principalOf(
   limits: SessionLimits,
   now: number,
 ): Principal {
+  // 4.1: read with the Session, so a block bites on the next request of any instance
+  if (session !== null) refuseBlocked(session)
   if (
     session === null ||
     session.clientId !== token.clientId ||
@@ -46,8 +53,6 @@ export function principalOf(
       reason: 'no such active session',
     })
   }
-  // 4.1: read with the Session, so a block bites on the next request of any instance
-  refuseBlocked(session)
   const grant = token.grantId !== undefined && token.epoch === session.epoch ? currentGrant(session, now) : null
   return Object.freeze({
     company: token.company,

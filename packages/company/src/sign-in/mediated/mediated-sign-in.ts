@@ -81,8 +81,8 @@ export async function beginMediated(
   for (const one of counted) await forgetAttempt(scope, one)
 
   const session = await peekSession(scope, principal.sessionId)
+  if (session) refuseBlocked(session)
   if (!session || !isActive(session, token.limits, now)) throw invalidSession('ended')
-  refuseBlocked(session)
   if (session.account !== null && session.account !== account) throw accountMismatch()
   const grants = await grantsOf(scope, { account, now })
   const signIn: MediatedSignIn = {
@@ -155,8 +155,8 @@ async function complete(
   const now = token.now()
   const session = await peekSession(scope, principal.sessionId)
   // Thrown: nothing of this transaction may be kept, a code that was right among it.
+  if (session) refuseBlocked(session)
   if (!session || !isActive(session, token.limits, now)) throw invalidSession('ended')
-  refuseBlocked(session)
   if (session.account !== null && session.account !== signIn.account) throw accountMismatch()
   const { issued } = await grantSignIn(
     { client, scope, settings: token },
