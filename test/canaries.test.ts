@@ -295,10 +295,13 @@ describe.each([
       expect(findLeaks(told.join('\n'), secrets)).toEqual([])
       // Six digits are too few to be searched for like the others: whole, and as a word.
       expect(site.sent.length).toBeGreaterThan(0)
-      for (const code of site.sent)
-        expect([log.join('\n'), printed.join('\n'), traces, database].join('\n')).not.toMatch(
-          new RegExp(`\\b${code}\\b`),
-        )
+      const answers = wire.exchanges.map(({ headers, location, body }) => [headers, location, body].join('\n'))
+      const everywhere = { log, printed, traces: [traces], database: [database], data: [rights.data], answers, told }
+      for (const code of site.sent) {
+        const whole = new RegExp(`\\b${code}\\b`)
+        for (const [place, texts] of Object.entries(everywhere))
+          expect({ place, isThere: texts.some((text) => whole.test(text)) }).toEqual({ place, isThere: false })
+      }
       checkAnswers(wire)
       checkTokens(secrets)
     },
@@ -314,8 +317,10 @@ const kinds: readonly SecretKind[] = [
   'code verifier',
   'client assertion',
   'Session assertion',
+  'browser assertion',
   'proof',
   'cookie',
+  'browser cookie',
   'form',
   'password',
 ]
@@ -329,7 +334,24 @@ function checkAnswers({ exchanges, secrets }: Wire): void {
   expect(redirects.length).toBeGreaterThan(8)
   for (const location of redirects) expect(leaksButUserCodes(withoutItsCode(location), secrets)).toEqual([])
   for (const { headers } of exchanges) expect(findLeaks(headers, secrets)).toEqual([])
+  // What an answer gives out is in its body; what somebody brought never comes back, however well it went.
+  const brought = new Map([...secrets].filter(([, kind]) => isBrought.includes(kind)))
+  expect(brought.size).toBeGreaterThan(60)
+  for (const { url, status, body } of exchanges)
+    expect({ url, status, leaks: findLeaks(body, brought) }).toEqual({ url, status, leaks: [] })
 }
+
+/** What only comes in: credentials above all (4.7). */
+const isBrought: readonly SecretKind[] = [
+  'client assertion',
+  'Session assertion',
+  'browser assertion',
+  'proof',
+  'code verifier',
+  'cookie',
+  'browser cookie',
+  'password',
+]
 
 /** A person's page and its address may have the code that they typed (RFC 8628, 3.3.1); nothing else may. */
 function leaksButUserCodes(text: string, secrets: Wire['secrets']): string[] {

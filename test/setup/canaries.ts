@@ -11,8 +11,10 @@ export type SecretKind =
   | 'code verifier'
   | 'client assertion'
   | 'Session assertion'
+  | 'browser assertion'
   | 'proof'
   | 'cookie'
+  | 'browser cookie'
   | 'form'
   | 'password'
 
@@ -48,6 +50,12 @@ const ofForm: Readonly<Record<string, SecretKind>> = {
   password: 'password',
 }
 
+/** What a secret of a form is called where its name doesn't say it. */
+const ofPath: Readonly<Record<string, SecretKind>> = { '/poppy/browser-session': 'browser assertion' }
+
+/** The cookie by which an agent's browser is known (5), among others of the site's own. */
+const cookieKind = (name: string): SecretKind => (name === '__Host-poppy' ? 'browser cookie' : 'cookie')
+
 /** What is shorter is no secret: a user code has nine letters. */
 const shortest = 9
 
@@ -58,21 +66,27 @@ export function watchWire(): Wire {
     if (value && value.length >= shortest && !secrets.has(value)) secrets.set(value, kind)
   }
 
-  function readRequest(headers: Headers, body: string): void {
+  function readRequest({ url, headers }: Request, body: string): void {
     for (const word of (headers.get('authorization') ?? '').split(/[\s,]+/)) add('access token', word)
     add('proof', headers.get('dpop'))
-    for (const pair of (headers.get('cookie') ?? '').split('; ')) add('cookie', pair.slice(pair.indexOf('=') + 1))
+    for (const pair of (headers.get('cookie') ?? '').split('; ')) {
+      const [name = '', value] = pair.split('=', 2)
+      add(cookieKind(name.trim()), value)
+    }
     // Also a wrong one: people mistype theirs.
     for (const [, value] of body.matchAll(/"password":"([^"]+)"/g)) add('password', value)
     if (!headers.get('content-type')?.startsWith('application/x-www-form-urlencoded')) return
     for (const [name, value] of new URLSearchParams(body)) {
       const kind = Object.hasOwn(ofForm, name) ? ofForm[name] : undefined
-      if (kind) add(kind, value)
+      if (kind) add((name === 'assertion' ? ofPath[new URL(url).pathname] : undefined) ?? kind, value)
     }
   }
 
   function readResponse(headers: Headers, body: string): void {
-    for (const line of headers.getSetCookie()) add('cookie', /^[^=]+=([^;]*)/.exec(line)?.[1])
+    for (const line of headers.getSetCookie()) {
+      const [, name = '', value] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+      add(cookieKind(name), value)
+    }
     const location = headers.get('location')
     if (location !== null && URL.canParse(location)) {
       add('authorization code', new URL(location).searchParams.get('code'))
@@ -90,7 +104,7 @@ export function watchWire(): Wire {
     add,
     watch: (handler) => async (request) => {
       const sent = await request.clone().text()
-      readRequest(request.headers, sent)
+      readRequest(request, sent)
       const response = await handler(request)
       const body = await response.clone().text()
       readResponse(response.headers, body)

@@ -96,6 +96,7 @@ export async function openWatchedSite(store: Store) {
           },
         },
         browser: true,
+        rotation: true,
         apis: [{ type: 'openapi', url: `${origin}/spa/openapi.json`, description: 'The spa', resource: spaResource }],
         limits: { requestsPerSession: { requests: 60, seconds: 3600 } },
         tools: [

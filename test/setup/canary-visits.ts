@@ -66,18 +66,26 @@ export async function deviceVisits(site: WatchedSite): Promise<number[]> {
   return statuses
 }
 
-/** A browser joins a Session (5): well, twice, and with the wrong assertion. */
+/** A browser joins a Session (5): well, twice, and with the wrong assertion; then it goes where it may not. */
 export async function browserVisits(site: WatchedSite): Promise<number[]> {
   const { statuses, refused, went } = collect()
   const { agent, start } = await openSession(site)
   const { session_id } = await start()
   const endpoint = `${site.origin}/poppy/browser-session`
-  const post = (assertion: string, url = endpoint) =>
-    fetch(url, { method: 'POST', body: new URLSearchParams({ assertion }), redirect: 'manual' })
+  const post = (assertion: string, url = endpoint, headers: Record<string, string> = {}) =>
+    fetch(url, { method: 'POST', body: new URLSearchParams({ assertion }), redirect: 'manual', headers })
   const page = `${site.origin}/`
   const assertion = await agent.browserAssertion(session_id, page)
-  await went(post(assertion))
-  await refused(post(assertion))
+  const joined = await post(assertion)
+  await went(joined)
+  const cookie = joined.headers.get('set-cookie')?.split(';')[0] ?? ''
+  const seen = () => site.company.browserPrincipal(new Request(page, { headers: { cookie } }))
+  if ((await seen()) === null) throw new Error('the browser is not in its Session')
+  for (const path of ['/poppy/agents', '/poppy/device', '/poppy/authorize'])
+    await refused(fetch(site.origin + path, { headers: { cookie } }))
+  await refused(post(assertion, endpoint, { cookie }))
+  await went(post(await agent.browserAssertion(session_id, page), endpoint, { cookie }))
+  if ((await seen()) !== null) throw new Error('the cookie was not replaced')
   await refused(post(`${assertion.slice(0, -8)}AAAAAAAA`))
   await refused(post(await agent.browserAssertion('ses_of-somebody-else', page)))
   await refused(post(await agent.browserAssertion(session_id, 'https://evil.example/')))
