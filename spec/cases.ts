@@ -67,7 +67,7 @@ export const cases: readonly Case[] = [
     situation:
       'A proxy asks for a verdict by a sub-request, with a proof for the public URL, a proof for the inner URL, or none.',
     right: 'Only the proof for the public URL passes.',
-    built: false,
+    built: true,
   },
   {
     id: 'K07',

@@ -128,6 +128,62 @@ describe('a browser assertion that somebody forged', () => {
   )
 })
 
+describe('the page to open after a browser joined', () => {
+  it.each([
+    'https://example.com.evil.test',
+    'https://miramar.example.evil.test/',
+    'https://evilmiramar.example/',
+    'https://miramar.example@evil.test/',
+    'https://miramar.example:443@evil.test/',
+    'https://miramar.example%2eevil.test/',
+    'https://evil.test%2f.miramar.example/',
+    'https://evil.test%23.miramar.example/',
+    'https://evil.test?.miramar.example/',
+    'https://miramar。evil。test/',
+    'https://miramar.example\u200b.evil.test/',
+    '/\\evil.test',
+    '//evil.test',
+    '//miramar.example/',
+    'https:\\\\evil.test',
+    'https:evil.test',
+    'http://miramar.example/',
+    'https://miramar.example:8443/',
+    'https://miramar.example:443:443/',
+    'https://miramar.example./',
+    'https://mira\tmar.example/',
+    'https://miramar.example/\r\nset-cookie: x=1',
+    'java\nscript:alert(1)',
+    'javascript://miramar.example/%0aalert(1)',
+    'blob:https://miramar.example/x',
+    'view-source:https://miramar.example/',
+    'https://0x7f000001/',
+    `https://miramar.example/${'a'.repeat(10_000)}`,
+  ])(
+    'may not be %j: an error page, no cookie, and the assertion is not spent [K33, 5.return-to, 5.error-page]',
+    async (returnTo) => {
+      const world = await makeWorld({ browser: true })
+      const { session_id } = await world.start()
+      const claims = { jti: 'the-same' }
+      await refused(await world.send(joining(await world.agent.browserAssertion(session_id, returnTo, { claims }))))
+      const right = await world.agent.browserAssertion(session_id, page, { claims })
+      expect((await world.send(joining(right))).status).toBe(303)
+    },
+  )
+
+  it.each([
+    ['https://book.miramar.example/rooms?a=b#c', 'https://book.miramar.example/rooms?a=b#c'],
+    ['https://a.b.miramar.example', 'https://a.b.miramar.example/'],
+    ['https://MIRAMAR.example:443/', 'https://miramar.example/'],
+    ['https://miramar。example/', 'https://miramar.example/'],
+    ['https://miramar.example/?next=https://evil.test/', 'https://miramar.example/?next=https://evil.test/'],
+  ])('may be %s [K33, 5.return-to, 5.see-other]', async (returnTo, location) => {
+    const world = await makeWorld({ browser: true })
+    const { session_id } = await world.start()
+    const answer = await world.send(joining(await world.agent.browserAssertion(session_id, returnTo)))
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, location])
+  })
+})
+
 describe('the form that brings a browser assertion', () => {
   const open = async () => {
     const world = await makeWorld({ browser: true })

@@ -298,7 +298,8 @@ describe.each([
       const answers = wire.exchanges.map(({ headers, location, body }) => [headers, location, body].join('\n'))
       const everywhere = { log, printed, traces: [traces], database: [database], data: [rights.data], answers, told }
       for (const code of site.sent) {
-        const whole = new RegExp(`\\b${code}\\b`)
+        // Not by words: in SQLite's file the next column begins where this one ends.
+        const whole = new RegExp(`(?<![0-9])${code}(?![0-9])`)
         for (const [place, texts] of Object.entries(everywhere))
           expect({ place, isThere: texts.some((text) => whole.test(text)) }).toEqual({ place, isThere: false })
       }

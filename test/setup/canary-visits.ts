@@ -63,6 +63,8 @@ export async function deviceVisits(site: WatchedSite): Promise<number[]> {
   site.clock.ahead += 60_000
   await went(poll(device_code))
   await refused(poll(device_code))
+  // One that nobody answers is still in the database at the end.
+  await went(agent.post(endpoint, { scope: 'poppy:read' }, { proof: null }))
   return statuses
 }
 
@@ -164,6 +166,11 @@ export async function mediatedVisits(site: WatchedSite): Promise<number[]> {
   await went(post(`${path}/${asked.sign_in_id}`, { code: '000000' }))
   await went(post(`${path}/${asked.sign_in_id}x`, { code: site.sent.at(-1) }))
   await went(post(`${path}/${asked.sign_in_id}`, { code: site.sent.at(-1) }))
+  // One that still waits for its code is in the database at the end.
+  const other = await openSession(site)
+  const waits = (await other.start()).access_token
+  const body = { scope: 'poppy:read', credentials: { user: guests.maya.user, password: guests.maya.password } }
+  await went(other.agent.call(path, waits, { body, proof: await other.proofFor(site.origin + path, waits) }))
   return statuses
 }
 

@@ -64,6 +64,16 @@ button,.button{flex:1;font:600 var(--t2)/1.2 var(--font);min-height:46px;padding
 button.primary{background:var(--accent);border-color:var(--accent);color:var(--accent-ink)}
 button:hover{border-color:var(--quiet)}
 :focus-visible{outline:3px solid var(--focus);outline-offset:2px}
-@media (max-width:599px) and (max-height:760px){body{padding:var(--s2)}.actions{margin-top:var(--s4)}}
+@media (max-width:599px) and (max-height:760px){
+html{scroll-padding-bottom:80px}
+body{padding:var(--s2)}
+main{padding:var(--s4)}
+h1{font-size:20px}
+.company{margin-bottom:var(--s2)}
+.account{margin-top:var(--s3);padding-top:var(--s2)}
+fieldset,.alert{margin-top:var(--s3)}
+.right{padding:var(--s2) 0}
+.actions{margin-top:var(--s2);padding:var(--s2) 0;position:sticky;bottom:0;background:var(--ground)}
+}
 @media (prefers-reduced-motion:reduce){*{transition:none!important}}
 `
