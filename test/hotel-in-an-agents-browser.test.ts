@@ -11,6 +11,9 @@ import { axe, chromiumMissing, openBrowser, screenshot, type TestBrowser } from 
 // Section 5 on the hotel's own pages: an agent's real browser joins by a form from another origin, and each page shows
 // what the Session may do at that moment.
 
+// A browser is slow on a machine that is busy with other tests.
+const timeout = 120_000
+
 const directory = mkdtempSync(join(tmpdir(), 'poppyseed-hotel-browser-'))
 let hotel: Hotel
 let visiting: VisitingAgent
@@ -74,7 +77,9 @@ async function look(page: Page, name: string): Promise<void> {
 }
 
 describe.skipIf(chromiumMissing)('an agent’s browser at the hotel', () => {
-  it('follows the Session from page to page: signed out, signed in, a right taken away, signed out again [5.cookie-follows, 5.website-scopes, 5.join-first-agent]', async () => {
+  it('follows the Session from page to page: signed out, signed in, a right taken away, signed out again [5.cookie-follows, 5.website-scopes, 5.join-first-agent]', {
+    timeout,
+  }, async () => {
     const { session, page } = await joinAt('follows', '/bookings')
     expect(await heading(page)).toBe('The agent is not signed in')
     expect(await note(page)).toContain('that is not signed in')
@@ -116,7 +121,9 @@ describe.skipIf(chromiumMissing)('an agent’s browser at the hotel', () => {
     expect(await heading(own)).toBe('Your bookings')
   })
 
-  it('is the agent’s, though a guest signed in there before: neither sees the other’s pages, and no site sends their forms [5.cookie-wins]', async () => {
+  it('is the agent’s, though a guest signed in there before: neither sees the other’s pages, and no site sends their forms [5.cookie-wins]', {
+    timeout,
+  }, async () => {
     const page = await browser.page({}, phone)
     await page.goto(`${hotel.origin}/bookings`)
     await page.getByLabel('Email address').fill('guest2@example.com')

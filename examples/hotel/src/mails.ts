@@ -1,10 +1,13 @@
 import type { Booking } from './bookings.ts'
-import { dayAt } from './days.ts'
+import { formatFor } from './format.ts'
 import type { Mail } from './outbox.ts'
 import { hotelScopes, inWords } from './scopes.ts'
 import type { Guest } from './sessions.ts'
 
 /** What the hotel writes to its guests. Nothing in a mail is a link: who reads it goes to the hotel's site by themselves. */
+
+// A mail has no browser that would say how its reader writes dates.
+const format = formatFor(null)
 
 /** An agent that was let in. */
 export type NewAgent = {
@@ -44,7 +47,7 @@ export function codeMail(
 
 /** That an agent was let in, so that a guest who didn't do it themselves learns of it at once (4.9). */
 export function connectionMail(guest: Guest, agent: NewAgent): Mail {
-  const until = agent.expiresAt === null ? '' : `, until ${dayAt(agent.expiresAt)}`
+  const until = agent.expiresAt === null ? '' : `, until ${format.date(agent.expiresAt)}`
   return {
     to: guest.email,
     subject: agent.isNewAgent ? 'An agent acts for you' : 'An agent was let in again',
@@ -61,7 +64,7 @@ export function cancellationMail(guest: Guest, booking: Booking, by: string): Ma
     to: guest.email,
     subject: `${booking.id} is cancelled`,
     paragraphs: [
-      `${guest.name}, your stay in ${booking.roomName} from ${booking.arrival} to ${booking.departure} was cancelled by ${by}. You pay nothing.`,
+      `${guest.name}, your stay in ${booking.roomName}, ${format.stay(booking.arrival, booking.departure)}, was cancelled by ${by}. You pay nothing.`,
       'If that is not what you wanted, write to us: the room may still be free.',
     ],
   }
