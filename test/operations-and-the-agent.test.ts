@@ -379,6 +379,65 @@ describe('a Company that does otherwise than was approved', () => {
   })
 })
 
+describe('what is said of an operation elsewhere than at its endpoint', () => {
+  const said = (id: string, change: object) => ({
+    operation: { operation_id: id, revision: 1, state: 'proposed', summary: 'A table for two.', ...change },
+  })
+
+  it('changes nothing of what was approved: it is followed at the endpoint', async () => {
+    const { here, operation, yes } = await proposedTable({ operationEnd: 'never' })
+    await here.operations.confirm(operation.id, { approve: yes })
+    for (const state of ['succeeded', 'failed', 'proposed', 'expired'])
+      await here.operations.of(said(operation.id, { state, revision: 9 }))
+    expect((await here.operations.list())[0]).toMatchObject({ state: 'in_progress', step: 'confirmed', revision: 1 })
+    const [resumed] = await here.operations.resume({ seconds: 1 })
+    expect([resumed?.operation?.state, resumed?.operation?.objection]).toEqual(['in_progress', undefined])
+  })
+
+  it('is not what the owner is asked about', async () => {
+    const { here, operation, yes, asked, book } = await proposedTable()
+    await here.operations.of(said(operation.id, { summary: 'Free of charge.', terms: { fee: 'none' } }))
+    await here.operations.confirm(operation.id, { approve: yes })
+    expect(asked.map(({ reason, operation: shown }) => [reason, shown.terms])).toEqual([['changed', terms]])
+    expect(book().performed).toBe(1)
+  })
+
+  it('is forgotten in time, and what is under way is not', async () => {
+    const { here, operation, yes, clock, company } = await proposedTable({ operationEnd: 'never' })
+    await here.operations.confirm(operation.id, { approve: yes })
+    await here.operations.of(said('opn_left_lying', {}))
+    clock.now += 8 * 24 * 3600_000
+    await here.operations.of(said('opn_new', {}))
+    expect((await here.operations.list()).map(({ id }) => id)).toEqual(['opn_new', operation.id])
+    for (let at = 0; at < 220; at++) await here.operations.of(said(`opn_${at}`, {}))
+    const kept = (await here.operations.list()).map(({ id }) => id)
+    expect(kept.length).toBeLessThanOrEqual(200)
+    expect(kept).toContain(operation.id)
+    expect(company.findings).toEqual([])
+  })
+})
+
+describe('a program that calls the endpoint by another way', () => {
+  it('is told to ask the owner: neither a listed operation nor session.fetch confirms or cancels [ops.approve-revision-agent]', async () => {
+    const { here, operation, company, book } = await proposedTable()
+    const at = `${company.origin}/operations/${operation.id}`
+    const body = JSON.stringify({ revision: 1, approved_by: 'user' })
+    for (const address of [
+      `${at}/confirm`,
+      `${at}/cancel`,
+      `${at}/%63onfirm`,
+      `${company.origin}//operations/${operation.id}/confirm`,
+      `${company.origin}/api/../%6fperations/${operation.id}/confirm?x=1`,
+    ])
+      expect([address, await endOf(here.fetch(address, { method: 'POST', body }))]).toEqual([
+        address,
+        'approval_required',
+      ])
+    expect(book().confirms).toBe(0)
+    expect((await here.fetch(at)).status).toBe(200)
+  })
+})
+
 describe('words and terms of a Company', () => {
   it('that are tricks of a terminal or hide: nothing of them is left, and no term is lost', async () => {
     const { here, operation, asked, yes } = await proposedTable({ operationTerms: 'hostile' })

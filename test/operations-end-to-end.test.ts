@@ -173,7 +173,15 @@ describe('what needs more', () => {
     const error = await here.operations.confirm(operation?.id ?? '', { approve }).catch((one: unknown) => one)
     expect(error).toMatchObject({ code: 'company_confirmation_required', action: 'ask_owner' })
     expect((error as AgentError).confirmationUrl).toMatch(new RegExp(`^${site.origin}/`))
-    expect(asked).toEqual([])
+    const last = await here.operations.confirm(operation?.id ?? '', {
+      openPage: async (url) => {
+        const person = createPerson()
+        const page = await person.submit(await person.open(url), guests.maya)
+        await person.submit(page, { decision: 'confirm' })
+      },
+    })
+    expect([last.outcome, last.approvedBy, asked]).toEqual(['confirmed', undefined, []])
+    expect((await here.operations.wait(operation?.id ?? '')).result).toEqual({ paid: true })
   })
 
   it('is a sign-in: what was proposed signed out belongs to the User, and what is the account’s wants it', async () => {

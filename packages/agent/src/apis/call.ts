@@ -7,6 +7,7 @@ import { cleanText } from '../net/text.ts'
 import type { OperationParts } from '../operations/desk.ts'
 import type { Operation } from '../operations/operation.ts'
 import { noteOperation } from '../operations/operations.ts'
+import { refuseConfirmation } from '../operations/service.ts'
 import { authorisedFetch } from './authorised-fetch.ts'
 import { buildRequest, type CallInput } from './build-request.ts'
 import { type ApiOperation, isJsonType, type Json, readOperations } from './openapi.ts'
@@ -116,6 +117,7 @@ export async function callOne(
   const { context, tokens } = parts
   const operation = await findOperation(context, found, operationId, api)
   const request = buildRequest(operation, input)
+  refuseConfirmation(found, context.allowHttp, request.method, request.url)
   const response = await authorisedFetch(
     context,
     tokens,

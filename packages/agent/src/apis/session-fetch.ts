@@ -1,6 +1,7 @@
 import type { AgentContext } from '../context.ts'
 import type { FoundCompany } from '../discovery/discover.ts'
 import { AgentError } from '../errors.ts'
+import { refuseConfirmation } from '../operations/service.ts'
 import type { SessionTokens, TokenWanted } from '../sessions/tokens.ts'
 import { type AuthorisedRequest, authorisedFetch } from './authorised-fetch.ts'
 
@@ -35,6 +36,7 @@ export async function sessionFetch(
   const url = targetOf(input instanceof Request ? input.url : String(input))
   const { wanted } = serviceFor(found, url, init.api)
   const method = (init.method ?? given?.method ?? 'GET').toUpperCase()
+  refuseConfirmation(found, context.allowHttp, method, url.href)
   const headers = new Headers(init.headers ?? given?.headers)
   for (const name of ['authorization', 'dpop']) {
     if (headers.has(name)) throw invalid(`session.fetch sets ${name} itself: leave it out.`)

@@ -32,6 +32,7 @@ describe('a copy of an operation', () => {
     ['terms that are a list', { ...wire, terms: [1] }],
     ['terms without end', { ...wire, terms: Object.fromEntries(Array.from({ length: 600 }, (_, at) => [at, at])) }],
     ['terms as long as a book', { ...wire, terms: { a: 'x'.repeat(30_000) } }],
+    ['a number that would be shown as another', { ...wire, terms: JSON.parse('{"a":[12345678901234567890]}') }],
     ['terms that hide one', { ...wire, terms: JSON.parse('{"a":{"__proto__":1}}') }],
     ['an expiry that is no time', { ...wire, expires_at: 'soon' }],
   ])('is none with %s', (_name, body) => {

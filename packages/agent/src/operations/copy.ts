@@ -43,6 +43,8 @@ function isBounded(value: unknown, maxLength: number): boolean {
   const goes = (part: unknown, level: number): boolean => {
     values += 1
     if (level > maxLevels || values > maxValues) return false
+    // A number that no reader has whole would be shown as another one.
+    if (typeof part === 'number') return !Number.isInteger(part) || Number.isSafeInteger(part)
     if (typeof part !== 'object' || part === null) return true
     // A member of this name would be lost on the way to whoever reads it.
     if (Object.hasOwn(part, '__proto__')) return false

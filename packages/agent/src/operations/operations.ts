@@ -141,9 +141,6 @@ export async function noteOperation(
   const found = await parts.find()
   if (!operationsService(found, parts.context.allowHttp)) return undefined
   const room = await openRoom(parts)
-  const named = action === undefined ? [] : [cleanText(action, 200)]
-  const record = await room.records.note(copy, ({ actions }) => ({
-    actions: [...new Set([...actions, ...named])].slice(0, 5),
-  }))
+  const record = await room.records.noteHearsay(copy, action === undefined ? undefined : cleanText(action, 200))
   return room.show(record, copy)
 }

@@ -76,8 +76,13 @@ export interface OperationRecords {
     copy: OperationCopy,
     change?: (before: OperationRecord) => Partial<OperationRecord>,
   ) => Promise<OperationRecord>
+  /** The same for what something else than the endpoint said of it: of what was approved it changes nothing. */
+  readonly noteHearsay: (copy: OperationCopy, action: string | undefined) => Promise<OperationRecord>
   readonly list: () => Promise<readonly KnownOperation[]>
 }
+
+/** As many tools are kept of one operation; two are as bad as ten. */
+const maxActions = 2
 
 /** Who an operation is kept for. */
 export interface RecordPlace extends SessionPlace {
@@ -90,23 +95,34 @@ export interface RecordPlace extends SessionPlace {
 export function operationRecords({ store, now }: AgentContext, place: RecordPlace): OperationRecords {
   const prefix = storeKey('operation', place.userKey, place.issuer, place.account)
   const keyOf = (id: string) => `${prefix}/${encodeURIComponent(id)}`
+  const save = async (copy: OperationCopy, next: (before: OperationRecord) => OperationRecord) => {
+    let isNew = false
+    const saved = await store.update(keyOf(copy.wire.operation_id), (stored) => {
+      const kept = read(stored)
+      isNew = kept === undefined
+      return { ...next(kept ?? fresh(copy, place)), heardAt: now() }
+    })
+    const record = read(saved)
+    if (record === undefined) throw new Error('A record was written that can’t be read.')
+    if (isNew) await prune(store, now(), `${prefix}/`)
+    return record
+  }
+  // What can't be after what was is told as an objection, and not believed here.
+  const isLater = (before: OperationRecord, { wire }: OperationCopy) => contradiction(before, wire) === undefined
   return {
     get: async (id) => read(await store.get(keyOf(id))),
-    note: async (copy, change = () => ({})) => {
-      let isNew = false
-      const saved = await store.update(keyOf(copy.wire.operation_id), (stored) => {
-        const kept = read(stored)
-        isNew = kept === undefined
-        const before = kept ?? fresh(copy, place)
-        // What can't be after what was is told as an objection, and not believed here.
-        const heard = contradiction(before, copy.wire) === undefined ? seenIn(copy) : {}
-        return { ...before, ...heard, ...change(before), heardAt: now() }
-      })
-      const record = read(saved)
-      if (record === undefined) throw new Error('A record was written that can’t be read.')
-      if (isNew) await prune(store, now(), `${prefix}/`)
-      return record
-    },
+    note: (copy, change = () => ({})) =>
+      save(copy, (before) => ({ ...before, ...(isLater(before, copy) ? seenIn(copy) : {}), ...change(before) })),
+    noteHearsay: (copy, action) =>
+      save(copy, (before) => {
+        const isIdle = before.step !== 'approved' && before.step !== 'confirmed'
+        const isNews = isIdle && copy.wire.state === 'proposed' && isLater(before, copy)
+        const actions = [...new Set([...before.actions, ...(action === undefined ? [] : [action])])].slice(
+          0,
+          maxActions,
+        )
+        return { ...before, ...(isNews ? seenIn(copy) : {}), actions }
+      }),
     list: () => listed(store, `${prefix}/`),
   }
 }

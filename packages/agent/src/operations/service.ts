@@ -25,6 +25,35 @@ export function operationsService(found: FoundCompany, allowHttp: boolean): Oper
   return { endpoint: endpoint.replace(/\/+$/, ''), resource }
 }
 
+/**
+ * Keeps confirmations to where the owner is asked: an API document may list the endpoint, and then a model would have a tool
+ * that confirms.
+ * @throws AgentError `approval_required` for a request that would change something at the operations endpoint
+ */
+export function refuseConfirmation(found: FoundCompany, allowHttp: boolean, method: string, address: string): void {
+  const service = operationsService(found, allowHttp)
+  if (!service || method === 'GET' || method === 'HEAD') return
+  const [own, asked] = [new URL(service.endpoint), new URL(address)]
+  const isThere =
+    asked.origin === own.origin && decoded(asked.pathname).startsWith(`${decoded(own.pathname).replace(/\/$/, '')}/`)
+  if (!isThere) return
+  throw new AgentError(
+    'approval_required',
+    `Operations of ${found.name} are confirmed and cancelled by session.operations, which asks the owner.`,
+  )
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path)
+      .toLowerCase()
+      .replace(/\/{2,}/g, '/')
+  } catch {
+    // What can't be read in one way is compared as it stands.
+    return path.toLowerCase()
+  }
+}
+
 /** @throws AgentError `operations_unavailable` */
 export function requireOperations(found: FoundCompany, allowHttp: boolean): OperationsService {
   const service = operationsService(found, allowHttp)
