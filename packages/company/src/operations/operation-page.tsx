@@ -38,7 +38,7 @@ export function operationPage(wording: Wording, shown: OperationPage): Response 
     { title: say('operation.title', { organization: shown.organization }), status: shown.status },
     <>
       <p class="company">{shown.organization}</p>
-      <h1>{say('operation.heading', { agent: shown.agentName })}</h1>
+      <h1>{say(open === undefined ? 'operation.headingOver' : 'operation.heading', { agent: shown.agentName })}</h1>
       <p class="host">{parts('agent.from', { host: <strong>{shown.agentHost}</strong> })}</p>
       <p class="account">
         <span>{parts('account.yours', { account: <strong>{shown.accountName}</strong> })}</span>

@@ -57,6 +57,7 @@ export const de: Words = {
 
   'operation.title': 'Bestätigen – {organization}',
   'operation.heading': '{agent} bittet Sie um Bestätigung',
+  'operation.headingOver': '{agent} hat das vorgeschlagen',
   'operation.terms': 'Im Einzelnen',
   'operation.yes': 'Ja',
   'operation.no': 'Nein',

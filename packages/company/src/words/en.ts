@@ -62,6 +62,7 @@ export const en = {
   // Operations: the page on which a person confirms what an agent proposed
   'operation.title': 'Confirm – {organization}',
   'operation.heading': '{agent} asks you to confirm',
+  'operation.headingOver': '{agent} proposed this',
   'operation.terms': 'In detail',
   'operation.yes': 'Yes',
   'operation.no': 'No',
