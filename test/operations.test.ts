@@ -1,4 +1,6 @@
+import { readOperation } from '@poppyseed/protocol'
 import { describe, expect, it } from 'vitest'
+import { compileSchema, type JsonSchema } from '../packages/company/src/tools/schema.ts'
 import { asked, lists, openBookings, overMcp, signedIn, told, unknownId, type Wire } from './setup/bookings.ts'
 import { outcome } from './setup/world.ts'
 
@@ -95,6 +97,35 @@ describe('an operation', () => {
       isError: true,
       structuredContent: { error: 'extension_required', extension: 'operations' },
     })
+  })
+
+  it('stands in the OpenAPI document with 202 and words for it, and the answers are as it says', async () => {
+    const world = await openBookings()
+    const document = (await (await world.send(new Request(`${world.origin}/poppy/openapi.json`))).json()) as {
+      readonly paths: Record<string, { readonly post: { description: string; responses: Record<string, unknown> } }>
+      readonly components: { readonly schemas: Record<string, JsonSchema> }
+    }
+    const book = document.paths['/poppy/tools/book_room']?.post
+    expect(book?.description).toContain('Nothing is changed before its revision is confirmed')
+    expect(book?.description).toContain('Needs the extension operations.')
+    expect(Object.keys(book?.responses ?? {})).not.toContain('200')
+    expect(book?.responses['202']).toMatchObject({
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/Operation' } } },
+    })
+    expect(document.paths['/poppy/tools/echo']?.post.responses).not.toHaveProperty('202')
+    const { validate } = compileSchema(document.components.schemas.Operation ?? {}, 'output', 'Operation')
+    const agent = asked(world.agent, (await signedIn(world)).access_token)
+    const { operation_id } = await agent.propose('pay_deposit')
+    const other = await agent.propose('book_room', { nights: 2 })
+    for (const answer of [
+      await agent.read(operation_id),
+      await agent.confirm(other.operation_id, { revision: 1, approved_by: 'user', wait: 20 }),
+      await agent.cancel(operation_id),
+    ]) {
+      const body: unknown = await answer.json()
+      expect(await validate(body)).toEqual({ value: body })
+      expect(readOperation(body)).toMatchObject({ revision: 1 })
+    }
   })
 
   it('is unknown to whoever it isn’t for [ops.operation-not-found, ops.other-agent, ops.sign-in-required]', async () => {

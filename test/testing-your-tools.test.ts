@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { tool } from 'poppyseed'
+import { operation, succeeded, tool } from 'poppyseed'
 import { CallRefused, createTestCompany } from 'poppyseed/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
 import { testTools } from './setup/world.ts'
 
 /** What a company’s own tests stand on. The first is in the guide, word by word. */
@@ -103,6 +104,37 @@ it('says what is wrong with a configuration, and takes what a Company takes', as
   expect(await (await test.signIn('a')).call('my_bookings')).toEqual({ account: 'a' })
   await using bare = await createTestCompany()
   await expect(bare.signIn('a')).rejects.toThrow('no Direct Sign-In')
+})
+
+describe('operations', () => {
+  it('are proposed like a tool, and confirmed with a request of the Session', async () => {
+    const lend = operation({
+      name: 'lend',
+      description: 'Lends a book.',
+      input: z.object({ title: z.string() }),
+      scope: 'poppy:read',
+      propose: ({ title }) => ({ summary: `${title}, for three weeks.`, terms: { title } }),
+      perform: ({ terms, account }) => succeeded({ lent: `${terms.title} to ${account}` }),
+    })
+    await using test = await createTestCompany({ tools: [myLoans], operations: [lend] })
+    const maya = await test.signIn('maya')
+    const { operation: proposed } = await maya.call<{ operation: { operation_id: string; summary: string } }>('lend', {
+      title: 'Kindred',
+    })
+    expect(proposed.summary).toBe('Kindred, for three weeks.')
+    const answer = await test.company.fetch(
+      await maya.request(`/poppy/operations/${proposed.operation_id}/confirm`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ revision: 1, approved_by: 'user', wait: 20 }),
+      }),
+    )
+    expect(await answer.json()).toMatchObject({
+      operation: { state: 'succeeded', result: { lent: 'Kindred to maya' } },
+    })
+    const plain = await test.start({ clientId: 'https://plain.example/agent.json', extensions: [] })
+    await expect(plain.call('lend', { title: 'Kindred' })).rejects.toMatchObject({ code: 'extension_required' })
+  })
 })
 
 describe('services and extensions', () => {

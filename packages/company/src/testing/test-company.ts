@@ -102,7 +102,10 @@ export async function createTestCompany(config: TestCompanyConfig = {}): Promise
   async function start({
     clientId = 'https://agent.example/agent.json',
     userId = makeId('usr', random),
-    extensions = Object.keys(config.extensions ?? {}),
+    extensions = [
+      ...Object.keys(config.extensions ?? {}),
+      ...((config.operations ?? []).length > 0 ? ['operations'] : []),
+    ],
   }: Parameters<TestCompany['start']>[0] = {}): Promise<TestSession> {
     let making = agents.get(clientId)
     if (!making) {
