@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { createCompany, operation, succeeded } from 'poppyseed'
 import { describe, expect, it } from 'vitest'
 import { asked, bookings, type Counts, lists, openBookings, overMcp, signedIn, told } from './setup/bookings.ts'
@@ -132,6 +133,37 @@ describe('a confirmation', () => {
       expect(await outcome(await agent.read(id, `?wait=${wait}`)), wait).toBe('400 invalid_request')
     expect((await told(await agent.read(id))).is).toBe('200 proposed')
     expect(world.counts.perform).toBe(0)
+  })
+
+  it('is answered whatever is sent, and nothing but a right one does anything', { timeout: 60_000 }, async () => {
+    const world = await openBookings({ limits: false })
+    const agent = asked(world.agent, (await signedIn(world)).access_token)
+    const { operation_id: id } = await agent.propose('book_room', { nights: 1 })
+    const word = fc.constantFrom<unknown>('user', 'standing_permission', 'page', 'User', '', null, 1, ['user'], {})
+    const number = fc.oneof(fc.integer(), fc.double(), fc.constantFrom<unknown>('1', null, true, [1], 1e300, 2 ** 53))
+    const body = fc.oneof(
+      fc.record(
+        { revision: number, approved_by: word, wait: fc.constantFrom<unknown>(0, '0', -1, null) },
+        { requiredKeys: [] },
+      ),
+      fc.jsonValue({ maxDepth: 3 }),
+    )
+    await fc.assert(
+      fc.asyncProperty(body, fc.constantFrom('confirm', ''), async (sent, what) => {
+        const said = sent as { revision?: unknown; approved_by?: unknown } | null
+        const isRight = said?.revision === 1 && said.approved_by === 'user'
+        fc.pre(!(isRight && what === 'confirm'))
+        const answer = await world.agent.call(`/poppy/operations/${id}${what === '' ? '' : `/${what}`}`, agent.token, {
+          method: 'POST',
+          body: sent,
+        })
+        expect([400, 403, 405, 409]).toContain(answer.status)
+      }),
+      { numRuns: 200 },
+    )
+    expect(await told(await agent.read(id))).toMatchObject({ is: '200 proposed', operation: { revision: 1 } })
+    expect(world.counts.perform).toBe(0)
+    expect(world.log.filter((line) => line.startsWith('error'))).toEqual([])
   })
 
   it('changes nothing any more once the operation is expired, cancelled or over [ops.no-longer-proposed, ops.confirm-again, ops.expires, ops.cancel, ops.cancel-final]', async () => {
@@ -354,8 +386,13 @@ describe.each(stores)('Two instances on $name', ({ missing, fresh }) => {
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, index) => confirm(index % 2 ? world.company : other)),
     )
-    for (const answer of answers)
-      expect(answer).toMatchObject({ is: '200 succeeded', operation: { confirmation: { revision: 1 } } })
+    // So many of one Session don't wait: some are told that it is in progress still. All are told of one confirmation.
+    for (const { is } of answers) expect(is).toMatch(/^200 (?:in_progress|succeeded)$/)
+    const confirmations = new Set(answers.map(({ operation }) => JSON.stringify(operation.confirmation)))
+    expect([...confirmations]).toEqual([expect.stringContaining('"revision":1')])
+    const results = await Promise.all([confirm(world.company), confirm(other)])
+    for (const answer of results) expect(answer).toMatchObject({ is: '200 succeeded', operation: { revision: 1 } })
+    expect(results[0]).toEqual(results[1])
     expect(counts.perform).toBe(1)
     await other.close()
   })

@@ -1,4 +1,5 @@
 import { readOperation } from '@poppyseed/protocol'
+import { operation, succeeded, ToolError } from 'poppyseed'
 import { describe, expect, it } from 'vitest'
 import { compileSchema, type JsonSchema } from '../packages/company/src/tools/schema.ts'
 import { asked, lists, openBookings, overMcp, signedIn, told, unknownId, type Wire } from './setup/bookings.ts'
@@ -97,6 +98,53 @@ describe('an operation', () => {
       isError: true,
       structuredContent: { error: 'extension_required', extension: 'operations' },
     })
+  })
+
+  it('keeps nothing of a proposal that failed, is none, or came when nobody waited any more', async () => {
+    const gate = Promise.withResolvers<void>()
+    const late = Promise.withResolvers<void>()
+    const make = (name: string, propose: () => Promise<unknown>) =>
+      operation({
+        name,
+        description: 'Fails.',
+        timeout: 30,
+        propose: propose as () => Promise<{ summary: string }>,
+        perform: () => succeeded(),
+      })
+    const world = await openBookings({
+      operations: [
+        make('says_why', async () => {
+          throw new ToolError('Room 12 is taken on these nights.')
+        }),
+        make('breaks', async () => {
+          throw new Error('secret detail')
+        }),
+        make('is_none', async () => ({ summary: 'At some time.', terms: { at: new Date(0) } })),
+        make('page', async () => ({ summary: 'On a page.', approval: 'page' })),
+        make('hangs', async () => {
+          await gate.promise
+          late.resolve()
+          return { summary: 'Late.' }
+        }),
+      ],
+    })
+    const { access_token } = await world.start()
+    const call = async (name: string) => {
+      const answer = await world.agent.call(`/poppy/tools/${name}`, access_token, { body: {} })
+      const text = await answer.text()
+      expect(text).not.toMatch(/secret detail|Date/)
+      return `${answer.status} ${(JSON.parse(text) as { error: string }).error}`
+    }
+    expect(await call('says_why')).toBe('422 tool_failed')
+    expect(await call('breaks')).toBe('500 server_error')
+    expect(await call('is_none')).toBe('500 server_error')
+    // Signed out, there is nobody who could confirm it there.
+    expect(await call('page')).toBe('500 server_error')
+    expect(await call('hangs')).toBe('504 tool_timeout')
+    gate.resolve()
+    await late.promise
+    expect((await world.company.operations.list()).operations).toEqual([])
+    expect(world.log.join('\n')).toContain('JSON would change, such as a Date')
   })
 
   it('stands in the OpenAPI document with 202 and words for it, and the answers are as it says', async () => {

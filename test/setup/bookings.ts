@@ -102,6 +102,7 @@ export async function signedIn(world: World, agent = world.agent, scope?: string
 
 /** Calls of an agent about operations. */
 export const asked = (agent: WireAgent, token: string) => ({
+  token,
   propose: async (name: string, input: unknown = {}): Promise<Wire> => {
     const answer = await agent.call(`/poppy/tools/${name}`, token, { body: input })
     if (answer.status !== 202) throw new Error(`no proposal: ${answer.status} ${await answer.text()}`)
