@@ -124,14 +124,16 @@ describe('a process that is killed', () => {
 
 describe('two processes', () => {
   it('that both have a yes confirm once', async () => {
-    const { book, task, company } = await atHome()
+    const { book, task } = await atHome()
     const both = [start({ ...task, stopsAt: 'end' }), start({ ...task, stopsAt: 'end' })]
     for (const one of both) await one.says('ready')
     for (const one of both) one.go()
     for (const one of both) {
-      await one.next().then((line) => expect(['question', 'confirmed']).toContain(line))
+      // Whoever comes late finds it confirmed, and has nobody to ask.
+      let line = await one.next()
+      if (line === 'question') line = await one.next()
+      expect(line).toBe('confirmed')
     }
-    await expect.poll(() => company.operations[0]?.performed).toBe(1)
     expect([book().confirms, book().performed]).toEqual([1, 1])
   })
 

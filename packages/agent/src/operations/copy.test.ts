@@ -40,6 +40,60 @@ describe('a copy of an operation', () => {
   })
 })
 
+it('an operation inside an operation is not what is read', () => {
+  const inner = { ...wire, operation_id: 'opn_2', terms: JSON.parse('{"__proto__":1}') as unknown }
+  expect(readCopy({ operation: { ...wire, operation: inner } }, true)?.wire.operation_id).toBe('opn_1')
+  expect(readCopy({ ...wire, operation: inner }, true)).toBeUndefined()
+})
+
+describe('an operation that has ended', () => {
+  it('says so whatever its result is: one beyond all bounds is left out', () => {
+    const long = {
+      ...wire,
+      state: 'succeeded',
+      result: { stops: Array.from({ length: 900 }, (_, at) => `stop ${at}`) },
+    }
+    expect(readCopy(long, true)?.wire.result).toEqual(long.result)
+    let deep: unknown = 'bottom'
+    for (let at = 0; at < 5000; at++) deep = [deep]
+    for (const result of [deep, 'x'.repeat(400_000), JSON.parse('{"__proto__":1}') as unknown]) {
+      const copy = readCopy({ operation: { ...long, result } }, true)
+      expect([copy?.wire.state, copy?.wire.result]).toEqual(['succeeded', undefined])
+    }
+  })
+})
+
+describe('whatever JSON it is', () => {
+  it('reading it ends, in an operation or in none', () => {
+    const part = fc.jsonValue({ maxDepth: 4 })
+    const odd = fc.record(
+      {
+        operation_id: part,
+        id: part,
+        revision: part,
+        state: part,
+        status: part,
+        summary: part,
+        terms: part,
+        result: part,
+      },
+      { requiredKeys: [] },
+    )
+    const nearly = fc.record({ terms: part, result: part, confirmation: part, expires_at: part }, { requiredKeys: [] })
+    const bodies = fc.oneof(
+      part,
+      odd,
+      odd.map((operation) => ({ operation })),
+      nearly.map((change) => ({ ...wire, ...change })),
+    )
+    const run = fc.property(bodies, fc.boolean(), (body, isSurelyOne) => {
+      const copy = readCopy(body, isSurelyOne)
+      if (copy) expect(copy.wire.operation_id).toMatch(/^[A-Za-z0-9_-]+$/)
+    })
+    fc.assert(run, { numRuns: 500 })
+  })
+})
+
 describe('what was agreed', () => {
   it('is revision, words and terms, whatever the order of their members', () => {
     const one = copyOf({ terms: { a: 1, b: { c: [1, 2], d: null } } })

@@ -17,32 +17,40 @@ export interface OperationCopy {
   readonly agreed: Agreed
 }
 
-/** More than a person would read before a yes: characters, levels and values of the terms. */
-const maxTerms = 20_000
-const maxLevels = 8
-const maxValues = 500
-const maxResult = 100_000
+/** How much of a value is taken. */
+interface Bounds {
+  readonly characters: number
+  readonly levels: number
+  readonly values: number
+}
+
+/** More than a person would read before a yes. */
+const ofTerms: Bounds = { characters: 20_000, levels: 8, values: 500 }
+/** What came of it needs no yes. */
+const ofResult: Bounds = { characters: 300_000, levels: 24, values: 10_000 }
 
 /**
  * Reads an operation out of the body of an answer or the result of a tool. Undefined where there is none, or one that
- * couldn't be shown to a person whole: nothing of terms is left out.
+ * couldn't be shown to a person whole: nothing of terms is left out. A result beyond all bounds is.
  * @param isSurelyOne where something else isn't expected: then `id` and `status` pass without an envelope (settled reading 24)
  */
 export function readCopy(body: unknown, isSurelyOne: boolean): OperationCopy | undefined {
   if (!isJsonObject(body)) return undefined
   const raw = isJsonObject(body.operation) ? body.operation : body
   if (raw === body && !isSurelyOne && typeof body.operation_id !== 'string') return undefined
-  if (!isBounded(raw.terms, maxTerms) || !isBounded(raw.result, maxResult)) return undefined
-  const wire = readOperation(body)
+  if (!isBounded(raw.terms, ofTerms)) return undefined
+  const { result, ...rest } = raw
+  // Under its own envelope, so that what was looked at is what is read, whatever stands inside it.
+  const wire = readOperation({ operation: isBounded(result, ofResult) ? raw : rest })
   return wire === null ? undefined : { wire, agreed: agreedIn(wire) }
 }
 
-function isBounded(value: unknown, maxLength: number): boolean {
+function isBounded(value: unknown, bounds: Bounds): boolean {
   if (value === undefined) return true
   let values = 0
   const goes = (part: unknown, level: number): boolean => {
     values += 1
-    if (level > maxLevels || values > maxValues) return false
+    if (level > bounds.levels || values > bounds.values) return false
     // A number that no reader has whole would be shown as another one.
     if (typeof part === 'number') return !Number.isInteger(part) || Number.isSafeInteger(part)
     if (typeof part !== 'object' || part === null) return true
@@ -50,7 +58,7 @@ function isBounded(value: unknown, maxLength: number): boolean {
     if (Object.hasOwn(part, '__proto__')) return false
     return Object.values(part).every((one) => goes(one, level + 1))
   }
-  return goes(value, 0) && (JSON.stringify(value) ?? '').length <= maxLength
+  return goes(value, 0) && (JSON.stringify(value) ?? '').length <= bounds.characters
 }
 
 function agreedIn({ revision, summary, terms }: WireOperation): Agreed {

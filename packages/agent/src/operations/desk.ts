@@ -40,7 +40,7 @@ export interface Refused {
 
 const maxBytes = 512 * 1024
 const maxDepth = 32
-const maxValues = 5000
+const maxValues = 20_000
 /** The longest pause that a Company can ask for between two questions, in seconds. */
 const maxPause = 300
 
