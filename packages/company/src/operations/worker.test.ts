@@ -154,6 +154,37 @@ const eventsOf = async (scope: Scope) => (await trailOf(scope, id)).map(({ event
 describe.each(stores)('operations on $name', ({ missing, fresh }) => {
   const open = async (store: FreshStore): Promise<Scope> => ({ db: await store.open(), company })
 
+  it.skipIf(missing)('are left to the instance that has begun them, until their work is due', async () => {
+    const store = await fresh()
+    const [scope, other] = [await open(store), await open(store)]
+    const clock = { now: start }
+    await confirmed(scope)
+    const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let asked = 0
+    const slow = definition({
+      async perform() {
+        begun.resolve()
+        await gate.promise
+        return succeeded({ booking: 'B1' })
+      },
+      reconcile() {
+        asked += 1
+        return unknown()
+      },
+    })
+    const first = workerOf(scope, clock, slow).perform()
+    await begun.promise
+    // It confirmed as well, and comes later; and what is due is looked for each second.
+    const second = workerOf(other, clock, slow)
+    await second.perform()
+    await second.sweep()
+    expect(asked).toBe(0)
+    expect(await eventsOf(scope)).toEqual(['proposed', 'confirmed', 'started'])
+    gate.resolve()
+    await first
+    expect(await eventsOf(scope)).toEqual(['proposed', 'confirmed', 'started', 'succeeded'])
+  })
+
   it.skipIf(missing)('are performed with the terms that were confirmed, and told as they ended', async () => {
     const scope = await open(await fresh())
     const clock = { now: start }
