@@ -4,6 +4,9 @@ import { verifierOf, type World } from './world.ts'
 
 /** The person's way over the consent page, one step at a time, with everything open to be bent. */
 
+/** As much of a world as that takes. */
+export type Reached = Pick<World, 'origin' | 'send' | 'agent'>
+
 const path = '/poppy/authorize'
 
 /** A right authorization request; `null` takes a parameter out. */
@@ -22,7 +25,7 @@ export function authorizationQuery(agent: WireAgent, bend: Record<string, string
 }
 
 /** Opens the authorization address. */
-export function openPage(world: World, query: URLSearchParams | string, headers: Record<string, string> = {}) {
+export function openPage(world: Reached, query: URLSearchParams | string, headers: Record<string, string> = {}) {
   return world.send(new Request(`${world.origin}${path}?${query}`, { headers }))
 }
 
@@ -32,13 +35,13 @@ export async function formOn(page: Response): Promise<string> {
 }
 
 /** Opens the page of a right request and gives its sealed form. */
-export async function openForm(world: World, agent = world.agent, bend: Record<string, string | null> = {}) {
+export async function openForm(world: Reached, agent = world.agent, bend: Record<string, string | null> = {}) {
   return formOn(await openPage(world, authorizationQuery(agent, bend)))
 }
 
 /** Posts the person's decision. */
 export function decideOn(
-  world: World,
+  world: Reached,
   form: string,
   decision: {
     readonly scopes?: readonly string[]
@@ -61,7 +64,7 @@ export function redirectOf(answer: Response): { readonly to: string; readonly sa
 }
 
 /** Gets a code by approving a right request. */
-export async function getCode(world: World, agent = world.agent, scopes?: readonly string[]): Promise<string> {
+export async function getCode(world: Reached, agent = world.agent, scopes?: readonly string[]): Promise<string> {
   const { said } = redirectOf(await decideOn(world, await openForm(world, agent), scopes ? { scopes } : {}))
   return said.code ?? ''
 }

@@ -1,0 +1,193 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { Agent, type IncomingMessage, request as httpRequest } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { onTestFinished } from 'vitest'
+import type { OperationRecord } from '../../packages/company/src/operations/company-operations.ts'
+import { lists } from './bookings.ts'
+import { exchange, getCode } from './consent.ts'
+import type { DeathPoint, DepositsTask } from './deposits-process.ts'
+import type { FreshStore } from './stores.ts'
+import { makeWireAgent, type WireAgent } from './wire-agent.ts'
+import type { Tokens } from './world.ts'
+
+/** A Company of several processes that takes deposits, its payment service in a process of its own, and a signed-in agent. */
+export interface Deposits {
+  readonly agent: WireAgent
+  readonly token: string
+  /** Sends what the agent does next to this process. */
+  readonly turnTo: (number: number) => void
+  /** Sends a request to one of the processes. Rejects where it dies over it. */
+  readonly send: (request: Request, number: number) => Promise<Response>
+  /** What `make` would send, not sent. */
+  readonly caught: (make: () => Promise<unknown>) => Promise<Request>
+  /** Starts one more process, or one in the place of a process that ended. */
+  readonly start: (number: number) => Promise<void>
+  readonly kill: (number: number) => Promise<void>
+  /** Has a process kill itself at a point. */
+  readonly killAt: (number: number, point: DeathPoint) => Promise<void>
+  /** Whether the company's records take what a process tells them. */
+  readonly keepRecords: (number: number, areOpen: boolean) => Promise<void>
+  /** Resolves when a process has ended. */
+  readonly ended: (number: number) => Promise<void>
+  /** Moves every clock; those that run look after what is due. */
+  readonly moveClock: (milliseconds: number) => Promise<void>
+  /** What the company sees. */
+  readonly look: (
+    id: string,
+    number?: number,
+  ) => Promise<{ readonly operation: OperationRecord; readonly trail: { event: string }[]; readonly unsettled: string[] }>
+  /** How often the payment service took money for an operation. */
+  readonly taken: (id: string) => Promise<number>
+  readonly behave: (behaviour: object) => Promise<void>
+  /** The company's own records: a line for each time that it was told of something. */
+  readonly records: () => readonly string[]
+}
+
+interface Process {
+  readonly port: number
+  readonly child: ReturnType<typeof spawn>
+}
+
+const key = 'the-shop'
+const origin = 'http://localhost:8080'
+
+/** Starts everything; it ends with the test. The payment service doesn't deduplicate: whoever asks twice pays twice. */
+export async function startDeposits(
+  store: FreshStore,
+  { processes, runs = false }: { readonly processes: number; readonly runs?: boolean },
+): Promise<Deposits> {
+  const folder = mkdtempSync(join(tmpdir(), 'poppyseed-deposits-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const clock = { now: Date.now() }
+  const now = () => (runs ? Date.now() : clock.now)
+  const running: Process[] = []
+  const connections = new Agent({ keepAlive: true, maxSockets: 32 })
+  let current = 0
+  let catching: ((request: Request) => void) | null = null
+  const agent = await makeWireAgent({
+    clientId: 'https://agent.example/agent.json',
+    now,
+    origin,
+    send: async (request) => {
+      if (catching === null) return send(request, current)
+      catching(request)
+      return new Response()
+    },
+  })
+  lists(agent)
+
+  async function startProcess(script: string, argument: string[], env: Record<string, string> = {}): Promise<[string, Process['child']]> {
+    const child = spawn(process.execPath, ['--conditions', '@poppyseed/source', script, ...argument], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: { ...process.env, ...env },
+    })
+    onTestFinished(async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      child.stdin?.end()
+      await once(child, 'exit')
+    })
+    child.stdin?.on('error', () => {})
+    for await (const line of createInterface({ input: child.stdout })) return [line, child]
+    throw new Error(`${script} ended before it listened`)
+  }
+
+  const [line] = await startProcess(join(import.meta.dirname, '../../examples/hotel/payments/main.ts'), [], {
+    PAYMENTS_DIR: folder,
+    PAYMENTS_KEY: key,
+  })
+  const { address } = JSON.parse(line) as { readonly address: string }
+  const pay = (path: string, init: RequestInit = {}) =>
+    fetch(address + path, { ...init, headers: { authorization: `Bearer ${key}` } })
+  const behave = async (behaviour: object) => {
+    await pay('/behaviour', { method: 'PUT', body: JSON.stringify({ deduplicates: false, ...behaviour }) })
+  }
+  await behave({ mode: 'normal' })
+
+  const records = join(folder, 'records')
+  async function start(number: number): Promise<void> {
+    const task: DepositsTask = {
+      address: store.address,
+      origin,
+      now: runs ? null : clock.now,
+      documents: agent.documents,
+      payments: { address, key },
+      records,
+    }
+    const script = join(import.meta.dirname, 'deposits-process.ts')
+    const [port, child] = await startProcess(script, [JSON.stringify(task)])
+    running[number] = { port: Number(port), child }
+  }
+
+  async function send(request: Request, number: number): Promise<Response> {
+    const { pathname, search } = new URL(request.url)
+    const body = Buffer.from(await request.clone().arrayBuffer())
+    const outgoing = httpRequest({
+      host: '127.0.0.1',
+      port: running[number]?.port ?? 0,
+      path: pathname + search,
+      method: request.method,
+      headers: { ...Object.fromEntries(request.headers), host: 'localhost:8080', 'content-length': body.byteLength },
+      agent: connections,
+    })
+    outgoing.end(body)
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
+    const parts: Buffer[] = []
+    for await (const part of answer as AsyncIterable<Buffer>) parts.push(part)
+    const headers = new Headers(Object.entries(answer.headers).map(([name, value]) => [name, String(value)]))
+    return new Response(Buffer.concat(parts), { status: answer.statusCode ?? 0, headers })
+  }
+
+  const isRunning = (one: Process | undefined) => one?.child.exitCode === null && one.child.signalCode === null
+  const ended = async (number: number) => {
+    const one = running[number]
+    if (one !== undefined && isRunning(one)) await once(one.child, 'exit')
+  }
+  const order = (path: string, number: number) => send(new Request(origin + path, { method: 'POST', body: '' }), number)
+
+  await Promise.all(Array.from({ length: processes }, (_, number) => start(number)))
+  onTestFinished(() => connections.destroy())
+  const reached = { origin, agent, send: (request: Request) => send(request, 0) }
+  const started = (await (await agent.startSession()).json()) as Tokens
+  const answer = await exchange(agent, await getCode(reached), started.session_id)
+  const { access_token: token } = (await answer.json()) as Tokens
+
+  return {
+    agent,
+    token,
+    turnTo(number) {
+      current = number
+    },
+    send,
+    async caught(make) {
+      const { promise, resolve } = Promise.withResolvers<Request>()
+      catching = resolve
+      await make()
+      catching = null
+      return promise
+    },
+    start,
+    async kill(number) {
+      running[number]?.child.kill('SIGKILL')
+      await ended(number)
+    },
+    killAt: async (number, point) => void (await order(`/test-kill/${point}`, number)),
+    keepRecords: async (number, areOpen) => void (await order(`/test-records/${areOpen ? 'open' : 'closed'}`, number)),
+    ended,
+    async moveClock(milliseconds) {
+      clock.now += milliseconds
+      for (const [number, one] of running.entries())
+        if (isRunning(one)) await order(`/test-clock/${clock.now}`, number)
+    },
+    look: async (id, number = 0) => (await send(new Request(`${origin}/test-operation/${id}`), number)).json(),
+    async taken(id) {
+      const { charges } = (await (await pay(`/charges?reference=${id}`)).json()) as { readonly charges: unknown[] }
+      return charges.length
+    },
+    behave,
+    records: () => readFileSync(records, 'utf8').split('\n').filter(Boolean),
+  }
+}
