@@ -86,14 +86,18 @@ async function dieAt(deposits: Deposits, point: DeathPoint): Promise<string> {
 const page = readFileSync(new URL('../docs/operations-and-crashes.md', import.meta.url), 'utf8')
 const table = page.split('\n').filter((line) => /^\| (?!The process|---)/.test(line))
 
-describe.each(stores)('a process that dies over an operation, on $name,', { timeout: 120_000 }, ({ missing, fresh }) => {
-  it.skipIf(missing)(
-    'leaves at each point what the documents say, and nothing is done twice or lost [K50, K52, K54, ops.at-most-once, ops.unknown-outcome]',
-    async () => {
-      const deposits = await startDeposits(await fresh(), { processes: 1 })
-      const rows: string[] = []
-      for (const point of Object.keys(points) as DeathPoint[]) rows.push(await dieAt(deposits, point))
-      expect(rows.join('\n')).toBe(table.join('\n'))
-    },
-  )
-})
+describe.each(stores)(
+  'a process that dies over an operation, on $name,',
+  { timeout: 120_000 },
+  ({ missing, fresh }) => {
+    it.skipIf(missing)(
+      'leaves at each point what the documents say, and nothing is done twice or lost [K50, K52, K54, ops.at-most-once, ops.unknown-outcome]',
+      async () => {
+        const deposits = await startDeposits(await fresh(), { processes: 1 })
+        const rows: string[] = []
+        for (const point of Object.keys(points) as DeathPoint[]) rows.push(await dieAt(deposits, point))
+        expect(rows.join('\n')).toBe(table.join('\n'))
+      },
+    )
+  },
+)

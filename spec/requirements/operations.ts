@@ -57,11 +57,11 @@ export const operations = section('ops', {
     'company-page-only': 'table: company MUST let only its own page confirm such an operation',
     'cancel-certain': 'table: company MUST say cancelled only when that is certain',
     'unknown-outcome': 'table: company MUST keep an operation in_progress while its outcome is unknown',
+    'failed-certain': 'table: company MUST say failed only when certainly nothing happened',
   },
   later: {
     'terms-complete': 'table: company MUST have each effect and cost in terms when it states them',
     'summary-complete': 'table: company MUST state the whole of the operation in plain words in its summary',
-    'failed-certain': 'table: company MUST say failed only when certainly nothing happened',
     'partial-effects':
       'table: company MUST end partial effects as succeeded with a truthful result, or leave them in_progress',
     'message-never-confirms': 'table: company MUST NOT take a message as a confirmation',

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { Agent, type IncomingMessage, request as httpRequest } from 'node:http'
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -39,7 +39,11 @@ export interface Deposits {
   readonly look: (
     id: string,
     number?: number,
-  ) => Promise<{ readonly operation: OperationRecord; readonly trail: { event: string }[]; readonly unsettled: string[] }>
+  ) => Promise<{
+    readonly operation: OperationRecord
+    readonly trail: { event: string }[]
+    readonly unsettled: string[]
+  }>
   /** How often the payment service took money for an operation. */
   readonly taken: (id: string) => Promise<number>
   readonly behave: (behaviour: object) => Promise<void>
@@ -80,7 +84,11 @@ export async function startDeposits(
   })
   lists(agent)
 
-  async function startProcess(script: string, argument: string[], env: Record<string, string> = {}): Promise<[string, Process['child']]> {
+  async function startProcess(
+    script: string,
+    argument: string[],
+    env: Record<string, string> = {},
+  ): Promise<[string, Process['child']]> {
     const child = spawn(process.execPath, ['--conditions', '@poppyseed/source', script, ...argument], {
       stdio: ['pipe', 'pipe', 'inherit'],
       env: { ...process.env, ...env },
@@ -179,10 +187,10 @@ export async function startDeposits(
     ended,
     async moveClock(milliseconds) {
       clock.now += milliseconds
-      for (const [number, one] of running.entries())
-        if (isRunning(one)) await order(`/test-clock/${clock.now}`, number)
+      for (const [number, one] of running.entries()) if (isRunning(one)) await order(`/test-clock/${clock.now}`, number)
     },
-    look: async (id, number = 0) => (await send(new Request(`${origin}/test-operation/${id}`), number)).json(),
+    look: async (id, number = 0) =>
+      (await send(new Request(`${origin}/test-operation/${id}`), number)).json() as ReturnType<Deposits['look']>,
     async taken(id) {
       const { charges } = (await (await pay(`/charges?reference=${id}`)).json()) as { readonly charges: unknown[] }
       return charges.length
