@@ -25,7 +25,7 @@ import {
   type State,
   stateAt,
 } from './operations-model.ts'
-import { sessionRow, now as start } from './rows.ts'
+import { grantRow, sessionRow, now as start } from './rows.ts'
 
 /** Operations of one Company at two instances that die and come back, and a model that watches them. */
 
@@ -109,6 +109,11 @@ async function createWorld(dbs: readonly Database[]) {
   await scope.db.query
     .insertInto('poppy_sessions')
     .values({ ...sessionRow(), company: scope.company })
+    .execute()
+  // A confirmation holds the sign-in that its rights come from.
+  await scope.db.query
+    .insertInto('poppy_grants')
+    .values({ ...grantRow({ expires_at: null }), company: scope.company })
     .execute()
 
   const downstream = createDownstream()
