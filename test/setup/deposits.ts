@@ -17,6 +17,7 @@ import type { Tokens } from './world.ts'
 /** A Company of several processes that takes deposits, its payment service in a process of its own, and a signed-in agent. */
 export interface Deposits {
   readonly agent: WireAgent
+  readonly origin: string
   readonly token: string
   /** Sends what the agent does next to this process. */
   readonly turnTo: (number: number) => void
@@ -165,6 +166,7 @@ export async function startDeposits(
 
   return {
     agent,
+    origin,
     token,
     turnTo(number) {
       current = number
