@@ -20,6 +20,9 @@ const points = {
   told: 'once a hook was told, before that is noted',
 } as const satisfies Record<DeathPoint, string>
 
+/** A machine under load is slow, and nothing here is about how fast it is. */
+const patiently = { timeout: 30_000 }
+
 /** What a person reads of an operation. */
 function inWords({ state, result }: Wire): string {
   if (state === 'failed') return `\`failed\`: “${(result as { readonly reason: string }).reason}”`
@@ -40,8 +43,9 @@ async function dieAt(deposits: Deposits, point: DeathPoint): Promise<string> {
     () => 'none',
   )
   if (isLater) {
-    if (point === 'reconciled') await expect.poll(async () => (await deposits.look(id)).unsettled).toContain(id)
-    else await expect.poll(async () => (await read()).state).toBe('succeeded')
+    if (point === 'reconciled')
+      await expect.poll(async () => (await deposits.look(id)).unsettled, patiently).toContain(id)
+    else await expect.poll(async () => (await read()).state, patiently).toBe('succeeded')
     if (point === 'told') await deposits.keepRecords(0, true)
     await deposits.killAt(0, point)
     await deposits.moveClock(60_000).catch(() => {})
@@ -50,15 +54,15 @@ async function dieAt(deposits: Deposits, point: DeathPoint): Promise<string> {
   const takenThen = await deposits.taken(id)
   await deposits.start(0)
   // Whatever was confirmed and not begun is begun now; what was begun is left alone until its time is over.
-  if (point === 'confirmed') await expect.poll(async () => (await read()).state).toBe('succeeded')
+  if (point === 'confirmed') await expect.poll(async () => (await read()).state, patiently).toBe('succeeded')
   const afterwards = await read()
   await deposits.moveClock(60_000)
-  await expect.poll(async () => (await read()).state).not.toBe('in_progress')
+  await expect.poll(async () => (await read()).state, patiently).not.toBe('in_progress')
   await deposits.moveClock(60_000)
   const end = await read()
   const taken = await deposits.taken(id)
   await agent.confirm(id)
-  await expect.poll(async () => (await read()).state).not.toMatch(/proposed|in_progress/)
+  await expect.poll(async () => (await read()).state, patiently).not.toMatch(/proposed|in_progress/)
   const again = await read()
   await deposits.moveClock(60_000)
   const lines = deposits.records().filter((line) => line.includes(id))
