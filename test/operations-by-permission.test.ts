@@ -114,4 +114,24 @@ describe('a table that a rule of the owner’s covers', () => {
     expect(company.operations.map(({ performed, confirms }) => [performed, confirms])).toEqual([[1, 1]])
     expect((await here.operations.confirm(operation.id, { permissions })).outcome).toBe('confirmed')
   })
+
+  it('whose uses are all taken doesn’t send a yes that the owner gave hours ago', async () => {
+    const { here, session, signIn, operation, company, book, yes, asked, clock } = await proposedTable()
+    const permissions = [tables(company.origin, { times: 1 })]
+    const { operation: first } = await here.call('book_table', {})
+    await here.operations.confirm(first?.id ?? '', { permissions })
+    // The owner says yes, and it can't be sent: somebody has to sign in first.
+    company.disconnect()
+    company.next(1, { neverGrants: ['poppy:write'] }, 'authorize')
+    await signIn(await session('another'), ['poppy:read'])
+    const third = await session('third')
+    const error = await agentErrorOf(third.operations.confirm(operation.id, { approve: yes }))
+    expect([error.code, book().confirms]).toEqual(['insufficient_scope', 0])
+    await signIn(third, ['poppy:read', 'poppy:write'])
+    clock.now += 2 * 3600_000
+    const later = await agentErrorOf(third.operations.confirm(operation.id, { permissions }))
+    expect([later.code, book().confirms]).toEqual(['approval_required', 0])
+    await third.operations.confirm(operation.id, { permissions, approve: yes })
+    expect([asked.length, book().confirms, book().confirmed?.approvedBy]).toEqual([2, 1, 'user'])
+  })
 })

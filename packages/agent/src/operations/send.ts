@@ -1,5 +1,5 @@
 import { AgentError } from '../errors.ts'
-import type { ConfirmResult } from './approval.ts'
+import { type ConfirmResult, heldApproval } from './approval.ts'
 import { isSameAgreement, type OperationCopy } from './copy.ts'
 import { confirmAtCompany, type Refused, readAtCompany, type Taken } from './desk.ts'
 import { isConfirmed } from './operation.ts'
@@ -38,14 +38,9 @@ export function sendApproved(
       const { copy: now } = await readAtCompany(room.parts, id, signal)
       return { result: await room.ended(await room.records.note(now), now) }
     }
-    // What another one approved and may have sent is what is sent again.
-    const theirs = before?.step === 'approved' ? before.approval : null
-    const approval =
-      theirs && isSameAgreement(theirs, copy.agreed)
-        ? theirs
-        : 'by' in approved
-          ? approved
-          : await byPermission(room, copy, approved)
+    // What another one approved and may have sent is what is sent again, as long as it holds.
+    const theirs = before && heldApproval(before, copy, room.parts.context.now())
+    const approval = theirs ?? ('by' in approved ? approved : await byPermission(room, copy, approved))
     if (!approval) return { isUsedUp: true }
     const kept = await room.records.note(copy, () => ({ step: 'approved', approval }))
     const answer = await deliver(room, id, approval, signal)
