@@ -1,4 +1,6 @@
+import { failed, operation } from 'poppyseed'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { asked, openBookings, signedIn, told } from './setup/bookings.ts'
 import { outcome, type World } from './setup/world.ts'
 
@@ -85,6 +87,28 @@ describe('the company’s own page', () => {
     expect(await (await person(world, id, { 'accept-language': 'de' }).open()).text()).toContain(
       'bittet Sie um Bestätigung',
     )
+  })
+
+  it('shows what an agent put into a proposal as it is: as text, and nothing in it turns or hides the rest', async () => {
+    const world = await openBookings({
+      operations: [
+        operation({
+          name: 'write_card',
+          description: 'Writes a card for the room.',
+          input: z.object({ card: z.string() }),
+          scope: 'poppy:write',
+          propose: ({ card }) => ({ summary: `A card, “${card}”, for 260 €.`, terms: { card } }),
+          perform: () => failed('Nobody can read\u202e that.'),
+        }),
+      ],
+    })
+    const agent = asked(world.agent, (await signedIn(world)).access_token)
+    const { operation_id: id } = await agent.propose('write_card', { card: '<b>Hi\u202e\u2066\u200b</b>' })
+    const text = await (await person(world, id).open()).text()
+    expect(text).toContain('A card, “&lt;b&gt;Hi���&lt;/b&gt;”, for 260 €.')
+    expect(text).toContain('<td>&lt;b&gt;Hi���&lt;/b&gt;</td>')
+    await agent.confirm(id, { revision: 1, approved_by: 'user', wait: 10 })
+    expect(await (await person(world, id).open()).text()).toContain('Nobody can read� that.')
   })
 
   it('serves every operation of an account, once with whatever the agent says [ops.one-record]', async () => {

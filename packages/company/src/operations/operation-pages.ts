@@ -13,7 +13,7 @@ import { cancel } from './cancelling.ts'
 import { confirm, definitionOf } from './confirming.ts'
 import { operationPage, othersPage } from './operation-page.tsx'
 import { currentOperation, type OperationParts } from './parts.ts'
-import { termLines } from './terms.ts'
+import { inPlainSight, termLines } from './terms.ts'
 import { stateOf } from './view.ts'
 
 /**
@@ -171,7 +171,7 @@ async function draw(
     agentHost: host,
     accountName: account.name,
     switchAccountUrl: switchUrl(operation.id, settings),
-    summary: revision.summary,
+    summary: inPlainSight(revision.summary),
     terms:
       revision.terms === null
         ? []
@@ -197,7 +197,7 @@ async function draw(
         }
       : {}),
     ...(note === undefined ? {} : { note }),
-    ...(reason === undefined ? {} : { reason }),
+    ...(reason === undefined ? {} : { reason: inPlainSight(reason) }),
   })
 }
 

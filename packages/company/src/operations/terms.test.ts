@@ -71,4 +71,14 @@ describe('terms as a person reads them', () => {
       'At: 2027-03-05T10:00:00Z',
     ])
   })
+
+  it('have nothing in them that turns or hides what stands beside it', () => {
+    expect(lines({ note: 'sea view\u202e, 260 €', 'r\u2066oom': ['a\u200bb', '\u202dc'], empty: '\u2060' })).toEqual([
+      'Note: sea view�, 260 €',
+      'R�oom: a�b, �c',
+      'Empty: �',
+    ])
+    // Joiners are letters in Persian, and parts of a picture: they stay.
+    expect(lines({ who: '👩\u200d🍳 می\u200cخواهم' })).toEqual(['Who: 👩\u200d🍳 می\u200cخواهم'])
+  })
 })

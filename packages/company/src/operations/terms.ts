@@ -6,6 +6,17 @@ export interface TermLine {
   readonly value: string
 }
 
+/**
+ * Controls, marks that turn the direction of what follows, and what takes no room. Tab and line breaks stay, and so do the
+ * joiners and direction marks that scripts need.
+ */
+const unseen = /[\p{Cc}\u200b\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff]/gu
+
+/** A text in which nothing is hidden: what an agent asked for may stand in it, and this person's yes is about what they see. */
+export function inPlainSight(text: string): string {
+  return text.replace(unseen, (character) => (/[\t\n\r]/.test(character) ? character : '\ufffd'))
+}
+
 /** How {@link termLines} writes. */
 export interface TermStyle {
   /** Such as `de-AT`. */
@@ -19,7 +30,7 @@ export function termLines(terms: Readonly<Record<string, unknown>>, style: TermS
   const lines: TermLine[] = []
   const add = (value: unknown, path: readonly string[]): void => {
     const text = written(value, style)
-    if (text !== null) lines.push({ name: path.join(' › '), value: text })
+    if (text !== null) lines.push({ name: inPlainSight(path.join(' › ')), value: inPlainSight(text) })
     else
       for (const [name, member] of Object.entries(value as object)) {
         // A list's items count from 1.
