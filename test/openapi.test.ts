@@ -42,6 +42,8 @@ const needed = {
   my_bookings: ['poppy:read'],
   add_booking_note: ['poppy:write'],
   loyalty_points: ['loyalty'],
+  book_room: ['poppy:write'],
+  cancel_booking: ['poppy:write'],
 }
 
 describe('the OpenAPI document of the hotel', () => {

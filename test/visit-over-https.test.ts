@@ -69,8 +69,10 @@ describe('the visit over HTTPS', () => {
     const { agent, person } = await openAgent(hotel.port)
     expect(new URL(agent.redirectUri).hostname).toBe('agent.example')
     const told: string[] = []
-    await playVisit({ address: 'miramar.example', agent, person, say: (line) => told.push(line) })
-    expect(told).toHaveLength(8)
+    const say = (line: string) => told.push(line)
+    const end = await playVisit({ address: 'miramar.example', agent, person, say, approve: async () => true })
+    expect(end).toMatchObject({ booking: 'succeeded' })
+    expect(told).toHaveLength(11)
     expect(told.at(-1)).toContain('refused')
     expect(hotel.log).toEqual([])
   })

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { AgentUser } from '@poppyseed/agent'
@@ -42,8 +42,11 @@ const steps = [
   /^Started a Session, signed out/,
   /^Searched rooms for two .* the cheapest is/,
   /told to sign in/,
-  /^Sent maya@example\.com to the hotel’s own page.*poppy:read.*loyalty/,
+  /^Sent maya@example\.com to the hotel’s own page.*poppy:read, poppy:write, loyalty/,
   /^Listed the bookings: .+ from \d{4}-\d\d-\d\d/,
+  /^Asked to book it\. The hotel proposes, and holds nothing yet: “Book .* 2 nights: .* in all, paid at the hotel\./,
+  /^The guest approved these terms, and the agent confirmed revision 1, only that/,
+  /^The hotel booked it, once, as MIR-\d{5}, and says: succeeded/,
   /^Signed out/,
   /refused/,
 ]
@@ -77,11 +80,36 @@ describe('the visit, over real HTTP and on SQLite', () => {
     const agent = await openAgent()
     for (const round of [1, 2]) {
       const told: string[] = []
-      await playVisit({ address: hotel.origin, agent, say: (line) => told.push(line) })
+      const end = await playVisit({
+        address: hotel.origin,
+        agent,
+        say: (line) => told.push(line),
+        approve: async () => true,
+      })
+      expect(end).toMatchObject({ booking: 'succeeded' })
       expect({ round, steps: told.length }).toEqual({ round, steps: steps.length })
       expectSteps(told)
     }
     expect(hotel.log).toEqual([expect.stringContaining('DEVELOPMENT MODE')])
+  })
+
+  it('books nothing where the guest says no, and where nobody can be asked', { timeout }, async () => {
+    const hotel = await openHotel()
+    const agent = await openAgent()
+    const told: string[] = []
+    const asked: string[] = []
+    const say = (line: string) => told.push(line)
+    const no = async ({ summary }: { readonly summary: string }) => {
+      asked.push(summary)
+      return false
+    }
+    expect(await playVisit({ address: hotel.origin, agent, say, approve: no })).toEqual({ booking: 'not approved' })
+    expect(asked).toEqual([expect.stringMatching(/^Book Limonero for 2 guests/)])
+    expect(await playVisit({ address: hotel.origin, agent, say })).toEqual({ booking: 'nobody asked' })
+    expect(told.filter((line) => line.includes('nothing was booked'))).toHaveLength(2)
+    const session = await signIn(agent.forUser('maya'), hotel.origin, ['poppy:read'])
+    const { bookings } = (await session.call('my_bookings')).body as { readonly bookings: readonly unknown[] }
+    expect(bookings).toHaveLength(3)
   })
 
   it('stops with a sentence when the guest’s password is wrong, and nobody is signed in', { timeout }, async () => {
@@ -138,6 +166,15 @@ describe('npm start', () => {
     const { stdout } = child.output
     const [, origin = ''] = /Hotel Miramar is open at (http:\/\/localhost:\d+)\n/.exec(stdout) ?? []
     expectSteps([...stdout.matchAll(/^ +(\d+)\. (.*)$/gm)].map(([, , step = '']) => step))
+    expect(stdout).toMatch(/Maya, whom this program plays, approves these terms\. Nobody was asked/)
+    expect(stdout).toMatch(/\nBooking MIR-\d{5}: succeeded\.\n/)
+    const [, payments = ''] = /Its payment service +(http:\/\/127\.0\.0\.1:\d+)/.exec(stdout) ?? []
+    expect((await fetch(payments)).status).toBe(401)
+    for (const mode of ['slow', 'error', 'hang'])
+      expect(stdout).toMatch(new RegExp(`curl -X PUT -H '@\\S+' -d '\\{"mode":"${mode}".*' ${payments}/behaviour`))
+    // What it prints of the shop's key is where it lies.
+    const header = readFileSync(join(directory, 'payments', 'header'), 'utf8')
+    expect(stdout + child.output.stderr).not.toContain(header.trim().split(' ').at(-1))
     for (const line of [
       `${origin}/.well-known/poppy.json`,
       `${origin}/poppy/mcp`,
@@ -155,14 +192,19 @@ describe('npm start', () => {
     expect(child.output.stderr).toContain('DEVELOPMENT MODE')
     expect((await fetch(origin)).status).toBe(200)
 
-    const visit = startChild('npm', ['run', 'visit', '--', origin])
+    const alone = startChild('npm', ['run', 'visit', '--', origin])
+    expect(await alone.ended).toBe(3)
+    expect(alone.output.stderr).toContain('Nothing was booked: there is no terminal to ask in. Add --yes')
+    const visit = startChild('npm', ['run', 'visit', '--', origin, '--yes'])
     expect({ code: await visit.ended, stderr: visit.output.stderr }).toEqual({ code: 0, stderr: '' })
+    expect(visit.output.stdout).toMatch(/\nBooking MIR-\d{5}: succeeded\.\n$/)
     expectSteps([...visit.output.stdout.matchAll(/^ *(\d+)\. (.*)$/gm)].map(([, , step = '']) => step))
 
     // To npm alone, as `kill` does: nothing stays behind.
     child.signal('SIGTERM', 'leader')
     await child.ended
     await expect(fetch(origin)).rejects.toThrow()
+    await expect(fetch(payments)).rejects.toThrow()
     expect(child.output.stderr).not.toMatch(/not close cleanly|Error/)
   })
 
@@ -177,6 +219,21 @@ describe('npm start', () => {
       child.signal(signal)
       expect({ signal, code: await child.ended }).toEqual({ signal, code: 0 })
     }
+  })
+
+  it('killed from outside leaves no payment service behind', { timeout }, async () => {
+    expect(await startChild('npm', ['run', 'build']).ended).toBe(0)
+    const child = startChild(process.execPath, ['examples/hotel/dist/main.js'], {
+      PORT: '0',
+      DATABASE_DIR: freshDirectory(),
+    })
+    await child.says('Ctrl+C closes the hotel.')
+    const [, payments = ''] = /Its payment service +(\S+),/.exec(child.output.stdout) ?? []
+    expect((await fetch(payments)).status).toBe(401)
+    child.signal('SIGKILL', 'leader')
+    // Its standard error is the hotel's: it is at its end once both are gone.
+    await child.ended
+    await expect(fetch(payments)).rejects.toThrow()
   })
 
   it('says what to do when the port is taken, and touches nothing', { timeout }, async () => {

@@ -10,7 +10,7 @@ export interface Child {
   /** Types a line, where the command has something to read from. */
   readonly type: (line: string) => void
   /** To every process of the group, as Ctrl+C in a terminal does; or to the command itself and not to what it started. */
-  readonly signal: (name: 'SIGINT' | 'SIGTERM', to?: 'group' | 'leader') => void
+  readonly signal: (name: 'SIGINT' | 'SIGTERM' | 'SIGKILL', to?: 'group' | 'leader') => void
   /** Resolves when it has ended and its output is complete, with its exit code. */
   readonly ended: Promise<number | null>
 }

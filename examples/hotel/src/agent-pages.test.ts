@@ -33,7 +33,7 @@ const idOf = (email: string) =>
 /** The site, and a browser in which both cookies may lie at once. */
 function open() {
   let agent: AgentVisit | 'ended' | null = null
-  const outbox = createOutbox(() => now)
+  const outbox = createOutbox(database, () => now)
   const site = createSite({
     database,
     secret: new Uint8Array(32).fill(7),

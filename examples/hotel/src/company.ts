@@ -3,9 +3,11 @@ import { sqlite } from 'poppyseed/sqlite'
 import { z } from 'zod'
 import { addBookingNote, bookingsOf, MAX_NOTE } from './bookings.ts'
 import { dayAt } from './days.ts'
-import { codeMail, connectionMail } from './mails.ts'
+import { codeMail, connectionMail, operationMail } from './mails.ts'
+import { hotelOperations } from './operations.ts'
 import type { Outbox } from './outbox.ts'
 import type { ConnectedAgents } from './pages/account.tsx'
+import type { PaymentService } from './payment-service.ts'
 import { Refusal } from './refusal.ts'
 import { scopes } from './scopes.ts'
 import { guestById } from './sessions.ts'
@@ -19,7 +21,7 @@ type MediatedSignIn = NonNullable<NonNullable<CompanyConfig['signIn']>['mediated
 /** The cookie of an agent's browser. It has a name of its own beside the guest's. */
 const agentCookie = '__Host-miramar_agent'
 
-/** The hotel as a Company of the Personal Agent Protocol: everything that it had to write is in this file. */
+/** The hotel as a Company of the Personal Agent Protocol: what it had to write is in this file, and in operations.ts. */
 export type HotelCompanyOptions = {
   readonly database: HotelDatabase
   readonly origin: string
@@ -31,6 +33,8 @@ export type HotelCompanyOptions = {
   readonly outbox: Outbox
   /** Whether guests can read them: without a way for one-time codes, agents bring no credentials. */
   readonly isOutboxShown: boolean
+  /** Where deposits are paid; without it agents can't pay one. */
+  readonly payments?: PaymentService | undefined
   /** From which IP address a request comes. */
   readonly address: (request: Request) => string
   readonly log: Logger
@@ -66,6 +70,14 @@ export function createHotelCompany(options: HotelCompanyOptions): Company {
     },
     browser: { cookie: agentCookie },
     tools: hotelTools(database, now),
+    operations: hotelOperations({ database, payments: options.payments, now }),
+    onOperation: {
+      // Told at least once, after a crash too: the key makes one mail of it.
+      finished: (event) => {
+        const guest = event.operation.account === null ? null : guestById(database, event.operation.account)
+        if (guest) outbox.sendOnce(event.key, operationMail(guest, event))
+      },
+    },
     development: protocol === 'http:',
     address: options.address,
     log: options.log,

@@ -63,10 +63,18 @@ describe('the database', () => {
     database.close()
   })
 
-  it('brings a file of the first version up to date and keeps what is in it', () => {
+  const withoutOperations = `
+    drop index bookings_by_operation; drop index bookings_by_cancel_operation; drop table deposits; drop table mails;
+    alter table bookings drop column operation; alter table bookings drop column booked_by;
+    alter table bookings drop column cancel_operation; alter table bookings drop column cancelled_by;
+  `
+  it.each([
+    [1, `${withoutOperations} alter table bookings drop column cancelled_at; pragma user_version = 1`],
+    [2, `${withoutOperations} pragma user_version = 2`],
+  ])('brings a file of version %i up to date and keeps what is in it', (_, sql) => {
     const first = openDatabase(directory, now)
     const maya = guestId(first, 'maya@example.com')
-    first.exec('alter table bookings drop column cancelled_at; pragma user_version = 1')
+    first.exec(sql)
     first.close()
     const second = openDatabase(directory, now)
     expect(bookingsOf(second, maya).map(({ id, status }) => `${id} ${status}`)).toEqual([
@@ -75,6 +83,12 @@ describe('the database', () => {
       'MIR-2417 booked',
     ])
     expect(cancelBooking(second, maya, 'MIR-3121', now).isNew).toBe(true)
+    const wish = { slug: 'faro', from: '2027-08-01', to: '2027-08-03', guests: 2 }
+    const order = { operation: 'opn_1', agent: 'agent.example', price: 30_000 }
+    const booked = bookRoom(second, maya, wish, now, order)
+    expect(booked).toMatchObject({ total: 300, bookedBy: 'agent.example' })
+    // However late it comes again, and whatever else holds by then.
+    expect(bookRoom(second, maya, wish, now + 400 * 86_400_000, order)).toEqual(booked)
     second.close()
   })
 

@@ -5,13 +5,16 @@ import { PASSWORD_COST, type PasswordCost } from './passwords.ts'
 import { seed } from './seed.ts'
 import { type HotelDatabase, one, transaction } from './sql.ts'
 
-const SCHEMA_VERSION = 2
+const SCHEMA_VERSION = 3
 
 /*
  * rooms             what can be booked; each row is one room, prices in euro cents a night
  * guests            people with an account; `password` is made by passwords.ts
  * bookings          a guest's stay; `departure` is the day they leave, so the night before is the last; one that was
- *                   cancelled stays, with the time of it (since version 2)
+ *                   cancelled stays, with the time of it (since version 2); what an agent's operation did has its id, once
+ *                   (since version 3)
+ * deposits          what is asked of the payment service, by operation: one at a time for each booking (since version 3)
+ * mails             mails about operations, each by the key of what it tells (since version 3)
  * booking_notes     what a guest wants us to know, oldest first
  * sessions          who is signed in; the cookie's SHA-256 only, so a stolen database signs nobody in
  * sign_in_attempts  passwords tried lately, by the SHA-256 of the email address
@@ -44,6 +47,22 @@ const SCHEMA = `
   create table sign_in_attempts (key text primary key, attempts integer not null, since integer not null) strict;
 `
 
+/** What agents' operations need. A column that is added can't be unique by itself: its index is. */
+const OPERATIONS = `
+  alter table bookings add column operation text;
+  alter table bookings add column booked_by text;
+  alter table bookings add column cancel_operation text;
+  alter table bookings add column cancelled_by text;
+  create unique index bookings_by_operation on bookings (operation);
+  create unique index bookings_by_cancel_operation on bookings (cancel_operation);
+  create table deposits (
+    operation text primary key, booking_id text not null references bookings, amount integer not null,
+    state text not null check (state in ('asked', 'paid', 'declined', 'returned')), charge text
+  ) strict;
+  create unique index one_deposit_for_a_booking on deposits (booking_id) where state in ('asked', 'paid');
+  create table mails (key text primary key, mail text not null, sent_at integer not null) strict;
+`
+
 /**
  * Opens `directory/hotel.db`, and at the first start makes its tables and fills them. Later starts keep what is there.
  * `now` (milliseconds) is the day that the seeded bookings lie around; `cost` is for the seeded passwords.
@@ -62,6 +81,7 @@ export function openDatabase(directory: string, now: number, cost: PasswordCost 
       if (version === SCHEMA_VERSION) return
       if (version === 0) database.exec(SCHEMA)
       if (version < 2) database.exec('alter table bookings add column cancelled_at integer')
+      if (version < 3) database.exec(OPERATIONS)
       if (version === 0) seed(database, now, cost)
       database.exec(`pragma user_version = ${SCHEMA_VERSION}`)
     })

@@ -1,3 +1,4 @@
+import type { OperationEvent } from 'poppyseed'
 import type { Booking } from './bookings.ts'
 import { formatFor } from './format.ts'
 import type { Mail } from './outbox.ts'
@@ -64,8 +65,40 @@ export function cancellationMail(guest: Guest, booking: Booking, by: string): Ma
     to: guest.email,
     subject: `${booking.id} is cancelled`,
     paragraphs: [
-      `${guest.name}, your stay in ${booking.roomName}, ${format.stay(booking.arrival, booking.departure)}, was cancelled by ${by}. You pay nothing.`,
+      `${guest.name}, your stay in ${booking.roomName}, ${format.stay(booking.arrival, booking.departure)}, was cancelled by ${by}. ${booking.deposit > 0 ? `Your deposit of ${format.money(booking.deposit)} is kept; you pay nothing more.` : 'You pay nothing.'}`,
       'If that is not what you wanted, write to us: the room may still be free.',
+    ],
+  }
+}
+
+const titles: Readonly<Record<string, string>> = {
+  book_room: 'A room',
+  cancel_booking: 'Cancelling a booking',
+  pay_deposit: 'A deposit',
+}
+
+const ends: Readonly<Record<string, readonly [subject: string, sentence: string]>> = {
+  succeeded: ['done', 'This is done'],
+  failed: ['not done', 'This was not done, and nothing of it happened'],
+  cancelled: ['not done', 'This was called off, and nothing of it happened'],
+  expired: ['not done', 'Nobody approved this in time, so nothing was done'],
+}
+
+/** What came of something that an agent asked for: whichever way it ended, the guest learns it from the hotel too. */
+export function operationMail(guest: Guest, { operation }: OperationEvent): Mail {
+  const { name, state, result, clientId, confirmation } = operation
+  const [subject = state, sentence = state] = ends[state] ?? []
+  const { booking, reason } = (result ?? {}) as { readonly booking?: unknown; readonly reason?: unknown }
+  const number = typeof booking === 'string' ? `, ${booking}` : ''
+  const why = typeof reason === 'string' ? ` (${reason.replace(/\.$/, '')})` : ''
+  const word = confirmation === null ? '' : ' It told us that you approved exactly these words.'
+  return {
+    to: guest.email,
+    subject: `${titles[name] ?? name}: ${subject}${number}`,
+    paragraphs: [
+      `${guest.name}, your agent at ${new URL(clientId).host} asked for this: “${operation.summary}”${word}`,
+      `${sentence}${why}.`,
+      'If you don’t know of it, write to us, and disconnect the agent in your account on our site.',
     ],
   }
 }

@@ -1,8 +1,11 @@
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stopOnSignals } from 'poppyseed/node'
 import { startVisitingAgent } from './agent-server.ts'
+import { addDays, dayAt } from './days.ts'
+import { type PaymentProcess, startPaymentProcess } from './payment-process.ts'
 import { startHotel } from './server.ts'
-import { playVisit } from './visit.ts'
+import { playVisit, termsAsLines } from './visit.ts'
 
 const port = Number(process.env.PORT ?? 4000)
 const directory = process.env.DATABASE_DIR ?? fileURLToPath(new URL('../data', import.meta.url))
@@ -20,7 +23,18 @@ async function visit(address: string): Promise<void> {
   let step = 0
   try {
     console.log('A personal agent visits:')
-    await playVisit({ address, agent, say: (line) => console.log(`${String(++step).padStart(3)}. ${line}`) })
+    const end = await playVisit({
+      address,
+      agent,
+      say: (line) => console.log(`${String(++step).padStart(3)}. ${line}`),
+      // The whole visit is played, the guest in it too. `npm run visit` asks whoever sits at the terminal.
+      approve: async (operation) => {
+        for (const line of termsAsLines(operation)) console.log(`       ${line}`)
+        console.log('       Maya, whom this program plays, approves these terms. Nobody was asked in this terminal.')
+        return true
+      },
+    })
+    if (end.booking === 'succeeded') console.log(`\nBooking ${end.number}: succeeded.`)
   } catch (error) {
     if (isClosing) return
     log(
@@ -31,13 +45,28 @@ async function visit(address: string): Promise<void> {
   }
 }
 
+let payments: PaymentProcess | undefined
 try {
-  const hotel = await startHotel({ port, directory, origin: process.env.ORIGIN, log })
+  const hotel = await startHotel({
+    port,
+    directory,
+    origin: process.env.ORIGIN,
+    log,
+    payments: async () => {
+      payments = await startPaymentProcess(join(directory, 'payments'))
+      return payments
+    },
+  })
   // Before anything is said: whoever reads it may press Ctrl+C at once.
   const close = stopOnSignals(
-    () => {
+    async () => {
       isClosing = true
-      return hotel.close()
+      try {
+        await hotel.close()
+      } finally {
+        // What is being paid at that moment is paid before the service goes.
+        await payments?.close()
+      }
     },
     {
       failed: (error) =>
@@ -56,11 +85,15 @@ try {
       hotel.outboxPage === null
         ? ''
         : `  npx poppy sign-in ${hotel.origin} --mediated  # or with a password; the code is in the outbox\n`
+    const poniente = `--arg room=poniente --arg from=${addDays(dayAt(Date.now()), 60)} --arg to=${addDays(dayAt(Date.now()), 62)} --arg guests=2`
+    const behave = (behaviour: string) =>
+      `curl -X PUT -H '@${payments?.headerFile}' -d '${behaviour}' ${payments?.address}/behaviour`
     console.log(`
 Look around
   Rooms and the site      ${hotel.origin}/
   The mails it would send ${hotel.outboxPage ?? 'not shown here: only at http://localhost'}
   Who acts for you        ${hotel.origin}/poppy/agents
+  Its payment service     ${payments?.address}, a process of its own
   What agents read        ${hotel.origin}/.well-known/poppy.json
   The tools, for MCP      ${hotel.origin}/poppy/mcp
   The tools, for HTTP     ${hotel.origin}/poppy/openapi.json
@@ -75,15 +108,28 @@ Let an agent of your own in, from another terminal
   npx poppy sign-in ${hotel.origin}             # in your browser
   npx poppy sign-in ${hotel.origin} --device    # or with a short code, on any device
 ${withPassword}  npx poppy call ${hotel.origin} my_bookings
+  npx poppy call ${hotel.origin} book_room ${poniente}
+  npx poppy operations                          # what the hotel proposed; then show, confirm or cancel it by its id
   npx poppy open ${hotel.origin} ${hotel.origin}/bookings
       # its own browser: open what this prints in a private window, never in the one you use
   npx poppy sign-out ${hotel.origin}            # before you try another way in
+
+Pay a deposit when the payment service misbehaves: it takes the money, and
+  ${behave('{"mode":"slow","milliseconds":8000,"times":1}')}
+      # … answers after eight seconds, once
+  ${behave('{"mode":"error","times":1}')}
+      # … answers 500
+  ${behave('{"mode":"hang","times":1}')}
+      # … never answers
+  npx poppy call ${hotel.origin} pay_deposit --arg booking=MIR-3121
+      # then confirm it: money is taken once, and you are told so as soon as that is known
 
 Play the visit again with: npm run visit -- ${hotel.origin}
 What guests do is kept in ${directory}
 Ctrl+C closes the hotel.`)
   }
 } catch (error) {
+  await payments?.close()
   const taken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
   if (taken) log(`Port ${port} is taken by another program. Close it, or choose another port: PORT=4001 npm start`)
   else log(`Hotel Miramar could not start: ${error instanceof Error ? error.message : 'unknown reason'}`)

@@ -7,7 +7,9 @@ import { createAdaptorServer, type ServerType } from '@hono/node-server'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { axe, chromiumMissing, openBrowser, screenshot, type TestBrowser } from '../../../test/setup/browser.ts'
+import { bookRoom, cancelBooking } from './bookings.ts'
 import { openDatabase } from './database.ts'
+import { beginDeposit, endDeposit } from './deposits.ts'
 import { codeMail, connectionMail } from './mails.ts'
 import { createOutbox } from './outbox.ts'
 import type { ConnectedAgents } from './pages/account.tsx'
@@ -24,7 +26,6 @@ let origin: string
 
 /** The smallest screens that the pages are made for. */
 const smallest = { phone: { width: 360, height: 740 }, desktop: { width: 1280, height: 800 } } as const
-const outbox = createOutbox(() => time)
 let agent: AgentVisit | null = null
 let visit: AgentVisit
 
@@ -46,6 +47,7 @@ const connectedAgents: ConnectedAgents = {
 beforeAll(async () => {
   if (chromiumMissing) return
   database = openDatabase(directory, time, { N: 2 ** 10, r: 8, p: 1 })
+  const outbox = createOutbox(database, () => time)
   const secret = new Uint8Array(32).fill(7)
   const site = createSite({
     database,
@@ -65,6 +67,20 @@ beforeAll(async () => {
   const connected = { name: 'Example Agent', host: 'agent.example', signIn: 'mediated', isNewAgent: true } as const
   outbox.send(connectionMail(maya, { ...connected, scopes, expiresAt: until }))
   outbox.send(codeMail(maya, '042817', { host: 'agent.example', scopes }))
+  const summary =
+    'Book Faro for 2 guests, 2 nights: arrival on Monday, 10 May 2027, departure on Wednesday, 12 May 2027. €330 in all, paid at the hotel.'
+  outbox.sendOnce('1', {
+    to: maya.email,
+    subject: 'A room: done, MIR-12345',
+    paragraphs: [`Maya Lindqvist, your agent at agent.example asked for this: “${summary}”`, 'This is done.'],
+  })
+  const order = { operation: 'opn_1', agent: 'agent-with-a-long-name.example', price: 33_000 }
+  const wish = { slug: 'faro', from: '2027-05-10', to: '2027-05-12', guests: 2 }
+  const { id } = bookRoom(database, account, wish, time, order)
+  beginDeposit(database, account, { operation: 'opn_2', booking: id, amount: 9900 })
+  endDeposit(database, 'opn_2', 'paid', 'chg_1')
+  const cancelled = bookRoom(database, account, { ...wish, from: '2027-06-10', to: '2027-06-12' }, time)
+  cancelBooking(database, account, cancelled.id, time, { operation: 'opn_3', agent: 'agent.example', fee: 0 })
   server = createAdaptorServer({ fetch: site.fetch, overrideGlobalObjects: false })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -115,6 +131,7 @@ describe.skipIf(chromiumMissing)('the pages in a real browser', () => {
         await page.getByRole('link', { name: 'Faro' }).click()
         await at('room')
         await page.goto(`${origin}/outbox`)
+        expect(await page.locator('main').textContent()).toContain('A room: done, MIR-12345')
         await at('outbox')
         await page.goto(`${origin}/nowhere`)
         await at('missing')
@@ -134,6 +151,7 @@ describe.skipIf(chromiumMissing)('the pages in a real browser', () => {
         expect(page.url()).toBe(`${origin}/bookings`)
         await page.getByText('Cancel the booking').first().click()
         await page.getByText('Add a note').last().click()
+        expect(await page.locator('main').textContent()).toContain('Booked by your agent at agent-with-a-long-name')
         await at('bookings')
         agent = visit
         await page.goto(`${origin}/bookings`)

@@ -1,8 +1,15 @@
-/** What an agent can be let do here, each in a sentence for the guest. Consent page and the site's own pages show the same. */
+/** What an agent can be let do here, each in a sentence for the guest. The library's pages speak both
+ * languages, the site's own are English. */
 export const scopes = {
-  'poppy:read': 'See your bookings and your notes on them',
-  'poppy:write': 'Add notes to your bookings and cancel them',
-  loyalty: 'See your points',
+  'poppy:read': {
+    en: 'See your bookings and your notes on them',
+    de: 'Ihre Buchungen sehen und Ihre Nachrichten dazu',
+  },
+  'poppy:write': {
+    en: 'Add notes to your bookings and cancel them, book rooms and pay deposits',
+    de: 'Nachrichten zu Ihren Buchungen schreiben, sie stornieren, Zimmer buchen und Anzahlungen leisten',
+  },
+  loyalty: { en: 'See your points', de: 'Ihre Punkte sehen' },
 } as const
 
 /** One of the hotel's scopes. */
@@ -15,5 +22,8 @@ export function hotelScopes(names: readonly string[]): readonly HotelScope[] {
 
 /** Scopes as the end of a sentence: "see your points; add notes to your bookings". */
 export function inWords(granted: readonly HotelScope[]): string {
-  return granted.map((scope) => scopes[scope].charAt(0).toLowerCase() + scopes[scope].slice(1)).join('; ')
+  return granted
+    .map((scope) => scopes[scope].en)
+    .map((text) => text.charAt(0).toLowerCase() + text.slice(1))
+    .join('; ')
 }

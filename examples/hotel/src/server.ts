@@ -8,6 +8,7 @@ import { agentFinder, connectedAgentsOf, createHotelCompany } from './company.ts
 import { openDatabase } from './database.ts'
 import { lineLog } from './log.ts'
 import { createOutbox } from './outbox.ts'
+import { createPaymentService, type PaymentsAccess } from './payment-service.ts'
 import { readSecret } from './secret.ts'
 import { createSite } from './site.tsx'
 
@@ -22,6 +23,8 @@ export type HotelOptions = {
   readonly log: (line: string) => void
   /** The clock, in milliseconds. */
   readonly now?: () => number
+  /** Gives the payment service; asked once the port is taken. Left out, the hotel takes no deposits. */
+  readonly payments?: () => Promise<PaymentsAccess>
   /** How the documents of agents are fetched; left out, the library's guarded way. */
   readonly fetchDocument?: CompanyConfig['fetchDocument']
 }
@@ -69,7 +72,8 @@ export async function startHotel(options: HotelOptions): Promise<Hotel> {
     const database = openDatabase(options.directory, now())
     const secret = readSecret(options.directory)
     const secure = origin.startsWith('https://')
-    const outbox = createOutbox(now)
+    const outbox = createOutbox(database, now)
+    const payments = options.payments && createPaymentService(await options.payments())
     let company: Company
     const site = createSite({
       database,
@@ -94,6 +98,7 @@ export async function startHotel(options: HotelOptions): Promise<Hotel> {
       },
       outbox,
       isOutboxShown: !secure,
+      payments,
       address: (request) => callers.get(request) ?? '',
       log: lineLog(options.log),
       now,

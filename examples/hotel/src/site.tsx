@@ -63,7 +63,7 @@ const STATUS: Record<RefusalCode, 400 | 403 | 404 | 409 | 429> = {
 /** Makes the site: rooms for everybody; bookings and account for those who are signed in. */
 export function createSite(options: SiteOptions): Site {
   const { database, now, secure, connectedAgents } = options
-  const { findAgent = async () => null, outbox = createOutbox(now) } = options
+  const { findAgent = async () => null, outbox = createOutbox(database, now) } = options
   const prefix = secure ? '__Host-' : ''
   const cookies = { session: `${prefix}miramar_session`, visit: `${prefix}miramar_visit` }
   // A name that somebody else made lead here must not get to read mails: only this machine's own names do.

@@ -1,4 +1,4 @@
-import { AgentError, type PersonalAgent } from '@poppyseed/agent'
+import { AgentError, type Operation, type PersonalAgent, type Session } from '@poppyseed/agent'
 import { createPerson, type Person } from './person.ts'
 
 /** The visit: a personal agent comes to the hotel over real HTTP, signed out and then signed in, and tells each step. */
@@ -11,6 +11,11 @@ export interface VisitOptions {
   /** The guest for whom the agent acts, who signs in at the hotel's own pages. */
   readonly guest?: { readonly email: string; readonly password: string }
   readonly person?: Person
+  /**
+   * Asks the guest whether they approve what the hotel proposes; anything but true is a no. Left out, there is nobody to
+   * ask, and nothing is booked.
+   */
+  readonly approve?: (operation: Operation) => Promise<boolean>
   /** Milliseconds since 1970. */
   readonly now?: () => number
 }
@@ -21,13 +26,18 @@ export class VisitError extends Error {
 }
 
 const maya = { email: 'maya@example.com', password: 'sea-view-42' }
-const wanted = ['poppy:read', 'loyalty']
+const wanted = ['poppy:read', 'poppy:write', 'loyalty']
+
+/** How the visit ended: the booking's number, or why there is none. */
+export type VisitEnd =
+  | { readonly booking: 'succeeded'; readonly number: string }
+  | { readonly booking: 'not approved' | 'nobody asked' }
 
 /**
  * Plays the visit.
  * @throws VisitError or AgentError at the first step that doesn't go as told
  */
-export async function playVisit(options: VisitOptions): Promise<void> {
+export async function playVisit(options: VisitOptions): Promise<VisitEnd> {
   const { agent, say, guest = maya, person = createPerson(), now = Date.now } = options
   const company = await agent.forUser('visit').company(options.address)
   say(
@@ -38,15 +48,10 @@ export async function playVisit(options: VisitOptions): Promise<void> {
   expect(!(await session.state()).signedIn, 'the Session should have started signed out')
   say('Started a Session, signed out: the hotel knows the agent, and not yet the guest.')
 
-  const day = (offset: number) => new Date(now() + offset * 86_400_000).toISOString().slice(0, 10)
-  const [from, to] = [day(30), day(32)]
-  const found = (await session.call('search_rooms', { from, to, guests: 2 })).body as {
-    rooms?: readonly { name: string; total: number }[]
-  }
-  const [cheapest] = [...(found.rooms ?? [])].sort((one, other) => one.total - other.total)
-  expect(cheapest !== undefined, 'there should be a free room')
+  const stay = await findStay(session, now)
+  const { from, to, rooms, cheapest } = stay
   say(
-    `Searched rooms for two from ${from} to ${to}: ${found.rooms?.length} are free, the cheapest is ${cheapest?.name} at ${cheapest?.total} €.`,
+    `Searched rooms for two from ${from} to ${to}: ${rooms} are free, the cheapest is ${cheapest.name} at ${cheapest.total} €.`,
   )
 
   await isRefused(() => session.call('my_bookings', {}))
@@ -62,11 +67,72 @@ export async function playVisit(options: VisitOptions): Promise<void> {
   expect((bookings.bookings?.length ?? 0) > 0, 'the guest should have bookings')
   say(`Listed the bookings: ${bookings.bookings?.map((one) => `${one.roomName} from ${one.arrival}`).join(', ')}.`)
 
+  const end = await book(session, { slug: cheapest.slug, from, to }, options)
+
   expect((await session.signOut()).revoked, 'the Account Token should have been revoked')
   say('Signed out: the hotel took the access back.')
 
   await isRefused(() => session.call('my_bookings', {}))
   say('Asked for the bookings once more and was refused.')
+  return end
+}
+
+/** A room for two, a month ahead, or later where earlier visits took all. */
+async function findStay(session: Session, now: () => number) {
+  const day = (offset: number) => new Date(now() + offset * 86_400_000).toISOString().slice(0, 10)
+  for (let ahead = 30; ahead < 300; ahead += 3) {
+    const [from, to] = [day(ahead), day(ahead + 2)]
+    const found = (await session.call('search_rooms', { from, to, guests: 2 })).body as {
+      rooms?: readonly { slug: string; name: string; total: number }[]
+    }
+    const [cheapest] = [...(found.rooms ?? [])].sort((one, other) => one.total - other.total)
+    if (cheapest !== undefined) return { from, to, cheapest, rooms: found.rooms?.length ?? 0 }
+  }
+  throw new VisitError('This did not go as told: there should be a free room.')
+}
+
+/** Has a room proposed, shows it to the guest, and confirms just what they approve. */
+async function book(
+  session: Session,
+  { slug, from, to }: { readonly slug: string; readonly from: string; readonly to: string },
+  { say, approve }: VisitOptions,
+): Promise<VisitEnd> {
+  const { operation } = await session.call('book_room', { room: slug, from, to, guests: 2 })
+  expect(operation?.state === 'proposed', 'the hotel should have proposed a booking')
+  say(`Asked to book it. The hotel proposes, and holds nothing yet: “${operation.summary}”`)
+  if (!approve) {
+    await session.operations.cancel(operation.id)
+    say('Nobody could be asked whether to confirm this, so the proposal was turned down and nothing was booked.')
+    return { booking: 'nobody asked' }
+  }
+  const { outcome, operation: confirmed } = await session.operations.confirm(operation.id, {
+    approve: async (request) => ({ approved: await approve(request.operation) }),
+  })
+  if (outcome !== 'confirmed') {
+    await session.operations.cancel(operation.id)
+    say('The guest did not approve it: the proposal was turned down and nothing was booked.')
+    return { booking: 'not approved' }
+  }
+  say(
+    `The guest approved these terms, and the agent confirmed revision ${confirmed.confirmation?.revision}, only that.`,
+  )
+  const ended = confirmed.isFinal ? confirmed : await session.operations.wait(operation.id)
+  const { booking } = (ended.result ?? {}) as { readonly booking?: unknown }
+  expect(
+    ended.state === 'succeeded' && typeof booking === 'string',
+    `the booking should have succeeded, and is ${ended.state}`,
+  )
+  say(`The hotel booked it, once, as ${booking}, and says: ${ended.state}.`)
+  return { booking: ended.state, number: booking }
+}
+
+/** An operation as a guest reads it in a terminal before they say yes: a line for each term. */
+export function termsAsLines({ terms = {} }: Operation): readonly string[] {
+  return Object.entries(terms).map(([name, value]) => {
+    const { amount, currency } = (value ?? {}) as { readonly amount?: unknown; readonly currency?: unknown }
+    const text = typeof amount === 'string' && typeof currency === 'string' ? `${amount} ${currency}` : value
+    return `${name.padEnd(14)} ${typeof text === 'string' ? text : JSON.stringify(text)}`
+  })
 }
 
 /** What the guest does in a browser: signs in at the hotel, reads who asks for what, and approves. */

@@ -1,6 +1,6 @@
 import { type Booking, canBeCancelled, MAX_NOTE } from '../bookings.ts'
 import { dayAt } from '../days.ts'
-import { counted } from '../format.ts'
+import { counted, type Format } from '../format.ts'
 import { inWords } from '../scopes.ts'
 import { may } from '../visitor.ts'
 import { FormToken, Layout, type Visit } from './layout.tsx'
@@ -81,14 +81,17 @@ function BookingItem({ visit, booking, open, now }: BookingItemProps) {
             {booking.roomName}
           </a>
         </h3>
-        <p class="amount">{isCancelled ? 'Nothing to pay' : format.money(booking.total)}</p>
+        <p class="amount">{amountOf(booking, format)}</p>
       </div>
       <p>{format.stay(booking.arrival, booking.departure)}</p>
       <p class="facts">
         <span>{counted(booking.nights, 'night')}</span>
         <span>{counted(booking.guests, 'guest')}</span>
         <span>{booking.id}</span>
+        {booking.deposit > 0 && !isCancelled && <span>Deposit of {format.money(booking.deposit)} paid</span>}
       </p>
+      {booking.bookedBy !== null && <p class="quiet by-agent">Booked by your agent at {booking.bookedBy}</p>}
+      {booking.cancelledBy !== null && <p class="quiet by-agent">Cancelled by your agent at {booking.cancelledBy}</p>}
       {booking.notes.length > 0 && (
         <ul class="notes" aria-label="Notes">
           {booking.notes.map((note) => (
@@ -117,8 +120,10 @@ function BookingItem({ visit, booking, open, now }: BookingItemProps) {
               <form method="post" action={`/bookings/${booking.id}/cancel`} class="stack">
                 <FormToken token={visit.formToken} />
                 <p>
-                  You pay nothing, and the room is free for others at once. It can be cancelled until the day before you
-                  arrive.
+                  {booking.deposit > 0
+                    ? `Your deposit of ${format.money(booking.deposit)} is not given back`
+                    : 'You pay nothing'}
+                  , and the room is free for others at once. It can be cancelled until the day before you arrive.
                 </p>
                 <button type="submit" class="button second">
                   Cancel {booking.id}
@@ -130,4 +135,9 @@ function BookingItem({ visit, booking, open, now }: BookingItemProps) {
       )}
     </li>
   )
+}
+
+function amountOf({ status, total, deposit }: Booking, format: Format): string {
+  if (status === 'booked') return format.money(total)
+  return deposit > 0 ? `Deposit of ${format.money(deposit)} kept` : 'Nothing to pay'
 }
