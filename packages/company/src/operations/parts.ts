@@ -25,7 +25,7 @@ export interface OperationParts {
   /** Whether there is a page of the company's own on which a person can confirm. */
   readonly hasPage: boolean
   /** Has what was confirmed begun, after that is committed. Where nobody does, it is found in the outbox. */
-  readonly begin: (id: string) => void
+  readonly begin: (id: string, confirmed: StoredOperation) => void
   /** Named points at which tests end the process. */
   readonly at: (point: FaultPoint, id: string) => void | Promise<void>
 }

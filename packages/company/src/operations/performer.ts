@@ -37,13 +37,21 @@ export interface PerformerOptions {
 /** What came of one look at an operation's work. */
 export type Look = 'done' | 'somebody_else' | 'no_definition' | 'not_known'
 
+/** How an operation's work is attended to. */
+export interface Attending {
+  /** Whether its work was due, and taken from the outbox: only then is it asked what came of what was started. */
+  readonly isDue: boolean
+  /** The operation, where it was confirmed a moment ago: it needn't be read. What changed since shows when it is started. */
+  readonly asConfirmed?: StoredOperation | undefined
+}
+
 /** See {@link createPerformer}. */
 export interface Performer {
   /**
    * Performs what is confirmed and not started. What was started is left alone, unless its work is one that is due: then
    * it is asked what came of it.
    */
-  readonly attend: (operationId: string, isDue: boolean) => Promise<Look>
+  readonly attend: (operationId: string, attending: Attending) => Promise<Look>
 }
 
 /** Milliseconds that an outcome may take to be written, after `perform` had its time. */
@@ -60,9 +68,9 @@ const byWorker = { channel: 'worker', who: {} } as const satisfies Partial<Entry
 export function createPerformer(options: PerformerOptions): Performer {
   const { now, log, at, changed } = options
 
-  async function attend(id: string, isDue: boolean): Promise<Look> {
+  async function attend(id: string, { isDue, asConfirmed }: Attending): Promise<Look> {
     const scope = await options.scope()
-    const stored = await findOperation(scope, id)
+    const stored = asConfirmed ?? (await findOperation(scope, id))
     if (stored === null || stored.operation.state !== 'in_progress') return 'done'
     const definition = options.operations.get(stored.operation.name)
     if (definition === undefined) return 'no_definition'

@@ -1,38 +1,15 @@
 import type { Scope } from '../store/database.ts'
-import type { OperationsTable, RevisionsTable } from '../store/tables.ts'
+import { statement } from '../store/statement.ts'
+import type { GrantsTable, OperationsTable, RevisionsTable } from '../store/tables.ts'
 import { type Entry, entryOf, type StoredOperation, type TrailEntry } from './agreement.ts'
-import { beginTrail, type Change, type Changed, transition } from './transition.ts'
+import { beginTrail, type Change, type Changed, operationColumns, transition } from './transition.ts'
 
 /** Operations: what the store does with them. Each change is compare-and-set, so of two that come at once one is made. */
 
-type NewOperation = Omit<OperationsTable, 'company' | 'to_erase'>
+type NewOperation = Changed
 type NewRevision = Omit<RevisionsTable, 'company'>
 
-const columns = [
-  'id',
-  'name',
-  'client_id',
-  'user_id',
-  'account',
-  'session_id',
-  'identity',
-  'state',
-  'revision',
-  'expires_at',
-  'confirmed_revision',
-  'approved_by',
-  'confirmed_at',
-  'confirmed_scopes',
-  'turn',
-  'started_at',
-  'unknown_since',
-  'cancel_asked_at',
-  'trail',
-  'result',
-  'created_at',
-  'updated_at',
-  'finished_at',
-] as const satisfies readonly (keyof OperationsTable)[]
+const columns = operationColumns
 
 const revisionColumns = [
   'operation_id',
@@ -93,19 +70,59 @@ function read({ db, company }: Scope) {
     .where('operation.company', '=', company)
 }
 
+// The columns are ours, so the rows have the shape that the tables say.
+function part(row: Readonly<Record<string, unknown>>, prefix: string, names: readonly string[]): unknown {
+  return Object.fromEntries(names.map((name) => [name, row[`${prefix}${name}`]]))
+}
+
 function stored(row: Readonly<Record<string, unknown>>): StoredOperation {
-  const part = (prefix: string, names: readonly string[]) =>
-    Object.fromEntries(names.map((name) => [name, row[`${prefix}${name}`]]))
-  // The columns are ours, so the rows have the shape that the tables say.
   return {
-    operation: part('o_', columns) as unknown as StoredOperation['operation'],
-    revision: part('r_', revisionColumns) as unknown as StoredOperation['revision'],
+    operation: part(row, 'o_', columns) as StoredOperation['operation'],
+    revision: part(row, 'r_', revisionColumns) as StoredOperation['revision'],
   }
+}
+
+const findText = `select ${[
+  ...columns.map((column) => `operation.${column} as o_${column}`),
+  ...revisionColumns.map((column) => `latest.${column} as r_${column}`),
+].join(', ')}
+  from poppy_operations operation
+  join poppy_revisions latest on latest.company = operation.company and latest.operation_id = operation.id
+    and latest.revision = operation.revision
+  where operation.company = :company and operation.id = :id`
+const find = statement<{ readonly id: string }, Readonly<Record<string, unknown>>>({
+  sqlite: findText,
+  postgres: findText,
+})
+
+/** What confirming looks at beside the operation: the sign-in that the rights come from, as it stands. */
+export type GrantState = Pick<GrantsTable, 'id' | 'scopes' | 'expires_at' | 'revoked_at'>
+
+const grantColumns = ['id', 'scopes', 'expires_at', 'revoked_at'] as const satisfies readonly (keyof GrantState)[]
+const findBothText = findText
+  .replace('\n  from', `, ${grantColumns.map((column) => `sign_in.${column} as g_${column}`).join(', ')}\n  from`)
+  .replace(
+    '\n  where',
+    '\n  left join poppy_grants sign_in on sign_in.company = operation.company and sign_in.id = :grantId\n  where',
+  )
+const findBoth = statement<{ readonly id: string; readonly grantId: string }, Readonly<Record<string, unknown>>>({
+  sqlite: findBothText,
+  postgres: findBothText,
+})
+
+/** An operation with its latest revision, and a sign-in as it stands, which is null when it is gone. In one round trip. */
+export async function findWithGrant(
+  scope: Scope,
+  ids: { readonly id: string; readonly grantId: string },
+): Promise<{ readonly stored: StoredOperation; readonly grant: GrantState | null } | null> {
+  const [row] = await findBoth(scope, ids)
+  if (row === undefined) return null
+  return { stored: stored(row), grant: row.g_id === null ? null : (part(row, 'g_', grantColumns) as GrantState) }
 }
 
 /** An operation with its latest revision, or null. */
 export async function findOperation(scope: Scope, id: string): Promise<StoredOperation | null> {
-  const row = await read(scope).where('operation.id', '=', id).executeTakeFirst()
+  const [row] = await find(scope, { id })
   return row === undefined ? null : stored(row)
 }
 

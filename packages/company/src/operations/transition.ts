@@ -20,12 +20,40 @@ export interface Change {
   readonly entry?: Entry
   /** When the work that the change puts there is due. */
   readonly dueAt?: number
-  /** Tells the company's hooks of it. */
+  /** Tells the company's hooks of it; only what the trail says is told. */
   readonly tells?: boolean
 }
 
-/** What a change left. */
-export type Changed = Pick<OperationsTable, 'turn' | 'trail' | 'revision'>
+/** What a change left: the whole row, so that nobody has to read it again. */
+export type Changed = Omit<OperationsTable, 'company' | 'to_erase'>
+
+/** The columns of {@link Changed}. */
+export const operationColumns = [
+  'id',
+  'name',
+  'client_id',
+  'user_id',
+  'account',
+  'session_id',
+  'identity',
+  'state',
+  'revision',
+  'expires_at',
+  'confirmed_revision',
+  'approved_by',
+  'confirmed_at',
+  'confirmed_scopes',
+  'turn',
+  'started_at',
+  'unknown_since',
+  'cancel_asked_at',
+  'trail',
+  'result',
+  'created_at',
+  'updated_at',
+  'finished_at',
+] as const satisfies readonly (keyof Changed)[]
+const returned = operationColumns.join(', ')
 
 /** The id of the one row of work that an operation has: it is performed, and asked about afterwards. */
 export const workId = (operationId: string): string => `run:${operationId}`
@@ -50,22 +78,20 @@ export function transition<Own extends object>(
 ): (scope: Scope, change: Change & Own) => Promise<Changed | null> {
   const update = `update poppy_operations
     set ${set === '' ? '' : `${set}, `}trail = trail + cast(:notes as bigint), updated_at = cast(:now as bigint)
-    where company = :company and id = :id and ${where} returning turn, trail, revision`
+    where company = :company and id = :id and ${where} returning ${returned}`
   const workText = workTexts[work === 'perform' || work === 'reconcile' ? 'put' : work]
   const kind = work === 'none' || work === 'same' ? 'perform' : work
-  const onPostgres = statement<Values, Returned>({
-    sqlite: 'select :company',
-    postgres: `with changed as (${update}),
-      noted as (insert into poppy_trail ${entryColumns}
-        select :company, cast(:id as text), trail, cast(:event as text), cast(:now as bigint),
-          cast(:entryRevision as bigint), cast(:channel as text), cast(:who as text), cast(:detail as text)
-        from changed where cast(:notes as bigint) = 1),
-      told as (insert into poppy_outbox ${outboxColumns}
-        select :company, cast('tell:' || :id || ':' as text) || trail, 'tell', cast(:id as text), cast(:event as text),
-          cast(:now as bigint), 0, cast(:now as bigint) from changed where cast(:tells as bigint) = 1)
+  // Each table that a statement may write costs it something, written or not: so there is one for each case.
+  const onPostgres = (notes: boolean, tells: boolean) =>
+    statement<Values, Returned>({
+      sqlite: 'select :company',
+      postgres: `with changed as (${update})
+      ${notes ? notedText : ''}
+      ${tells ? toldText : ''}
       ${workText.postgres}
-      select turn, trail, revision from changed`,
-  })
+      select ${returned} from changed`,
+    })
+  const variants = { told: onPostgres(true, true), noted: onPostgres(true, false), silent: onPostgres(false, false) }
   const updateRow = onSqlite<Returned>(update)
   const putWork = workText.sqlite === '' ? null : onSqlite<never>(workText.sqlite)
 
@@ -75,12 +101,14 @@ export function transition<Own extends object>(
       notes: entry === undefined ? 0 : 1,
       event: entry?.event ?? '',
       ...written(entry),
-      tells: tells ? 1 : 0,
       dueAt: dueAt ?? null,
       kind,
       workId: workId(own.id),
     }
-    if (scope.db.name === 'postgres') return (await onPostgres(scope, values))[0] ?? null
+    if (scope.db.name === 'postgres') {
+      const variant = entry === undefined ? variants.silent : tells ? variants.told : variants.noted
+      return (await variant(scope, values))[0] ?? null
+    }
     return scope.db.transaction(async () => {
       const [changed] = await updateRow(scope, values)
       if (changed === undefined) return null
@@ -95,6 +123,13 @@ export function transition<Own extends object>(
 function onSqlite<Row>(sqlite: string): Statement<Values, Row> {
   return statement<Values, Row>({ sqlite, postgres: 'select :company' })
 }
+
+const notedText = `, noted as (insert into poppy_trail ${entryColumns}
+  select :company, cast(:id as text), trail, cast(:event as text), cast(:now as bigint),
+    cast(:entryRevision as bigint), cast(:channel as text), cast(:who as text), cast(:detail as text) from changed)`
+const toldText = `, told as (insert into poppy_outbox ${outboxColumns}
+  select :company, cast('tell:' || :id || ':' as text) || trail, 'tell', cast(:id as text), cast(:event as text),
+    cast(:now as bigint), 0, cast(:now as bigint) from changed)`
 
 const workTexts = {
   put: {

@@ -1,7 +1,7 @@
 import { claimWork, deleteWork, dueWork, putOffWork, type Work } from '../outbox/store.ts'
 import type { Scope } from '../store/database.ts'
 import { forLog } from '../tools/run.ts'
-import { agreementOf } from './agreement.ts'
+import { agreementOf, type StoredOperation } from './agreement.ts'
 import { hookNameOf, type OperationHooks } from './hooks.ts'
 import { type CancelOutcome, isOutcome } from './outcome.ts'
 import { createPerformer, type PerformerOptions, pauseAfter, writeMargin } from './performer.ts'
@@ -21,7 +21,7 @@ export interface WorkerOptions extends PerformerOptions {
 /** See {@link createWorker}. */
 export interface OperationWorker {
   /** Begins what was confirmed a moment ago, without making anybody wait for it. */
-  readonly poke: (operationId: string) => void
+  readonly poke: (operationId: string, asConfirmed?: StoredOperation) => void
   /** Looks after what is due, in a bounded piece. */
   readonly sweep: (limit?: number) => Promise<Swept>
   /** Begins nothing more; what runs goes on. */
@@ -56,23 +56,23 @@ export function createWorker(options: WorkerOptions): OperationWorker {
   const complained = new Set<string>()
   let isStopped = false
 
-  function poke(operationId: string): void {
+  function poke(operationId: string, asConfirmed?: StoredOperation): void {
     if (isStopped || atWork.has(operationId)) return
     if (atWork.size >= mostAtOnce) {
       if (waiting.length < mostWaiting) waiting.push(operationId)
       return
     }
-    void options.track(attendAlone(operationId))
+    void options.track(attendAlone(operationId, undefined, asConfirmed))
   }
 
-  async function attendAlone(operationId: string, work?: Work): Promise<void> {
+  async function attendAlone(operationId: string, work?: Work, asConfirmed?: StoredOperation): Promise<void> {
     atWork.add(operationId)
     try {
       // Only whoever takes it from the outbox, where it stands for one, asks what came of what was started: what is due may
       // have been begun by another instance since it was read.
       const isDue = work?.kind === 'reconcile' && (await takeDue(work))
       if (work?.kind === 'reconcile' && !isDue) return
-      const look = await performer.attend(operationId, isDue)
+      const look = await performer.attend(operationId, { isDue, asConfirmed })
       if (work === undefined) return
       // What ended took its work with it; this is left of a change that another release made.
       if (look === 'done') await deleteWork(await options.scope(), work)

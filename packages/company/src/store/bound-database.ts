@@ -27,6 +27,8 @@ export interface Parts {
     readonly write: (...statement: Parameters<Run>) => Promise<readonly unknown[]>
     readonly inTransaction: Run
   }
+  /** Runs prewritten SQL outside of any transaction, on whatever connection is free. */
+  readonly runAlone?: (...statement: Parameters<Run>) => Promise<readonly unknown[]>
   readonly overwrite?: () => Promise<void>
   readonly close: () => Promise<void>
 }
@@ -36,7 +38,8 @@ export interface Parts {
  * no query can miss it: on SQLite's one connection a query beside the transaction that awaits it would wait for ever,
  * and on PostgreSQL it would quietly run outside.
  */
-export function bindDatabase({ name, root, marksCompleteSince, committed, runNow, overwrite, close }: Parts): Database {
+export function bindDatabase(parts: Parts): Database {
+  const { name, root, marksCompleteSince, committed, runNow, runAlone, overwrite, close } = parts
   const here = new AsyncLocalStorage<Here>()
   let closing: Promise<void> | null = null
   return {
@@ -65,6 +68,7 @@ export function bindDatabase({ name, root, marksCompleteSince, committed, runNow
       if (runNow && inside && !inside.isOver) return runNow.inTransaction(sql, parameters)
       if (!inside && runNow?.isPossible())
         return sql.startsWith('select') ? runNow.read(sql, parameters) : runNow.write(sql, parameters)
+      if (!inside && runAlone) return runAlone(sql, parameters)
       return (await (inside?.transaction ?? root).executeQuery(CompiledQuery.raw(sql, [...parameters]))).rows
     },
     ...(overwrite ? { overwrite } : {}),

@@ -159,6 +159,7 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
       tells: true,
     }),
   findOperation: (scope) => operations.findOperation(scope, 'proposed'),
+  findWithGrant: (scope) => operations.findWithGrant(scope, { id: 'proposed', grantId: 'g' }),
   findOpen: (scope) => operations.findOpen(scope, 'the same thing'),
   findRevision: (scope) => operations.findRevision(scope, { id: 'proposed', revision: 1 }),
   listOperations: (scope) =>
