@@ -109,6 +109,21 @@ describe('the address of a caller', () => {
     expect(asked('8.8.8.8', false)).toBe('8.8.8.8')
   })
 
+  it('is a stranger’s where no document would be fetched from it: 6to4, Teredo and relays are no network of the company’s', () => {
+    for (const [peer, key] of [
+      ['2002:808:808::1', '2002:808:808:0::/64'],
+      ['2001:0:4136:e378:8000:63bf:3fff:fdd2', '2001:0:4136:e378::/64'],
+      ['2620:4f:8000::1', '2620:4f:8000:0::/64'],
+      ['192.88.99.1', '192.88.99.1'],
+      ['192.175.48.1', '192.175.48.1'],
+    ] as const) {
+      const { of, log } = reader()
+      const request = new Request('https://miramar.example/')
+      notePeerAddress(request, peer)
+      expect([of(request), log]).toEqual([key, []])
+    }
+  })
+
   it('counts as one who was gone before anybody had asked, whatever they sent', () => {
     const { of, log } = reader()
     const request = new Request('https://miramar.example/', { headers: { 'x-forwarded-for': '198.51.100.7' } })

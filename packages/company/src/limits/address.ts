@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import { goneAddress, peerAddressOf } from '../http/peer-address.ts'
-import { isPublicAddress } from '../net/addresses.ts'
+import { isOwnNetworkAddress } from '../net/addresses.ts'
 import type { Logger } from '../store/database.ts'
 
 /** From where a request comes, as limits count it (4.3). */
@@ -72,7 +72,7 @@ export function createAddressReader({ hook, isLocal, now, log }: AddressParts): 
  * internet can't look like it, whatever they send.
  */
 function isBehindProxy({ headers }: Request, peer: string, isLocal: boolean): boolean {
-  return !isPublicAddress(peer) && (!isLocal || headers.has('x-forwarded-for') || headers.has('forwarded'))
+  return isOwnNetworkAddress(peer) && (!isLocal || headers.has('x-forwarded-for') || headers.has('forwarded'))
 }
 
 const fourNumbers = /^(?:\d{1,3}\.){3}\d{1,3}$/

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isLoopbackAddress, isPublicAddress } from './addresses.ts'
+import { isLoopbackAddress, isOwnNetworkAddress, isPublicAddress } from './addresses.ts'
 
 const publicAddresses = [
   '1.1.1.1',
@@ -73,5 +73,22 @@ describe('which addresses are public', () => {
     for (const address of ['0.0.0.0', '::', '10.0.0.1', 'localhost', '127.1']) {
       expect(isLoopbackAddress(address)).toBe(false)
     }
+  })
+})
+
+describe('an address of one’s own network', () => {
+  it.each([
+    ...['127.0.0.1', '10.1.2.3', '172.16.0.1', '192.168.1.1', '169.254.1.1', '100.64.0.1', '0.0.0.0', '168.63.129.16'],
+    ...['::', '::1', 'fe80::1', 'fe80::1%eth0', 'fd00::1', 'fec0::1', '::ffff:10.0.0.1', '64:ff9b::10.0.0.1'],
+  ])('is %s', (address) => {
+    expect([isOwnNetworkAddress(address), isPublicAddress(address)]).toEqual([true, false])
+  })
+
+  it.each([
+    ...publicAddresses,
+    ...['2002:808:808::1', '2002:a00:1::1', '2001:0:4136:e378::1', '2001:db8::1', '203.0.113.1', '192.88.99.1'],
+    ...['192.52.193.1', '198.18.0.1', '', 'unknown', '10.1', '127.1', '10.0.0.1, 8.8.8.8'],
+  ])('isn’t %s', (address) => {
+    expect(isOwnNetworkAddress(address)).toBe(false)
   })
 })

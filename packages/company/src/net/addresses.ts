@@ -29,6 +29,20 @@ export function isPublicAddress(address: string): boolean {
   return parsed.range() === 'unicast' && parsed.match(globalUnicast)
 }
 
+/** IPv4 ranges that mean something else in each network, and from which nobody comes over the internet. */
+const ownRanges: ReadonlySet<string> = new Set(['private', 'loopback', 'linkLocal', 'carrierGradeNat', 'unspecified'])
+
+/**
+ * Whether an address can only be one of our own network, whose callers never come over the internet. Not the opposite of
+ * {@link isPublicAddress}: nothing is fetched from 6to4, Teredo or an anycast relay, but a stranger may well come from there.
+ */
+export function isOwnNetworkAddress(address: string): boolean {
+  if (!ipaddr.IPv4.isValidFourPartDecimal(address) && !ipaddr.IPv6.isValid(address)) return false
+  const parsed = unwrap(ipaddr.parse(address))
+  if (parsed.kind() === 'ipv4') return ownRanges.has(parsed.range()) || platformServices.has(parsed.toString())
+  return !parsed.match(globalUnicast)
+}
+
 /** Whether an address is this machine's own, IPv4-mapped ones included. */
 export function isLoopbackAddress(address: string): boolean {
   if (!ipaddr.IPv4.isValidFourPartDecimal(address) && !ipaddr.IPv6.isValid(address)) return false
