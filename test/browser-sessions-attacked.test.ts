@@ -523,6 +523,21 @@ describe.each(stores)('a page on which a person decides, on $name,', ({ missing,
     expect(await world.company.accounts.connectedAgents('acc-maya')).toHaveLength(1)
   })
 
+  test('is not had by hiding the agent’s cookie in a heap of others of its name [5.cookie-wins]', async () => {
+    const config = { browser: { cookieDomain: 'miramar.example' }, signIn: ways }
+    const world = await makeWorld(config, (await fresh()).store())
+    const cookie = await join(world, await world.start())
+    for (const count of [3, 4, 5, 40]) {
+      const heap = Array.from({ length: count }, (_, at) => `__Secure-poppy=${String(at).padStart(43, 'a')}`).join('; ')
+      for (const header of [`site=maya; ${heap}; ${cookie}`, `${cookie}; ${heap}; site=maya`]) {
+        await notForAgents(await openPage(world, authorizationQuery(world.agent), { cookie: header }))
+        await notForAgents(
+          await world.send(new Request(`${world.origin}/poppy/agents`, { headers: { cookie: header } })),
+        )
+      }
+    }
+  })
+
   test('asks nobody’s browser whose Session has ended or whose agent is blocked, until its cookie is gone', async () => {
     let isBlocked = false
     const world = await makeWorld(

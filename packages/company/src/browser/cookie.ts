@@ -30,14 +30,22 @@ const mostCookies = 4
  * than any browser of ours has, none counts.
  */
 export function readCookies(request: Request, name: string): readonly string[] {
-  const header = request.headers.get('cookie')
-  if (header === null) return []
+  const found = cookiesOf(request, name)
+  return found.size <= mostCookies ? [...found] : []
+}
+
+/** Whether a request has more cookies of the name than any browser of ours: somebody wants the right one not to be seen. */
+export function isFlooded(request: Request, name: string): boolean {
+  return cookiesOf(request, name).size > mostCookies
+}
+
+function cookiesOf(request: Request, name: string): ReadonlySet<string> {
   const found = new Set<string>()
-  for (const pair of header.split(';')) {
+  for (const pair of (request.headers.get('cookie') ?? '').split(';')) {
     const equals = pair.indexOf('=')
     if (equals <= 0 || pair.slice(0, equals).trim() !== name) continue
     const value = pair.slice(equals + 1).trim()
     if (/^[A-Za-z0-9_-]{43}$/.test(value)) found.add(value)
   }
-  return found.size <= mostCookies ? [...found] : []
+  return found
 }

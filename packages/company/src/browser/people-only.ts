@@ -2,7 +2,7 @@ import { sha256 } from '../crypto/hash.ts'
 import type { Handler, Route } from '../http/router.ts'
 import type { Wordings } from '../words/wording.ts'
 import type { BrowserReader } from './browser-principal.ts'
-import { readCookies } from './cookie.ts'
+import { isFlooded, readCookies } from './cookie.ts'
 import { findBrowser } from './store.ts'
 
 /**
@@ -16,9 +16,11 @@ export type BrowserFinder = Pick<BrowserReader, 'cookie' | 'scope' | 'now'>
 
 /**
  * Whether a request comes from a browser that an agent joined, whatever became of its Session: one that has ended, or whose
- * agent is blocked, doesn't turn into the person's browser.
+ * agent is blocked, doesn't turn into the person's browser. Neither does one whose cookie can't be told from a heap of others
+ * that a subdomain set.
  */
 export async function isAgentsBrowser(request: Request, { cookie, scope, now }: BrowserFinder): Promise<boolean> {
+  if (isFlooded(request, cookie.name)) return true
   for (const value of readCookies(request, cookie.name)) {
     if ((await findBrowser(await scope(), { cookieHash: sha256(value), now: now() })) !== null) return true
   }
