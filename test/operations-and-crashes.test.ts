@@ -12,7 +12,7 @@ import { stores } from './setup/stores.ts'
 const points = {
   confirming: 'before the confirmation is written',
   confirmed: 'once it is written, before its answer',
-  started: 'once *started* is written, before `perform` is called',
+  started: 'once _started_ is written, before `perform` is called',
   performing: 'in `perform`, after the payment was taken',
   performed: 'once `perform` has answered, before that is written',
   finished: 'once the outcome is written',
@@ -88,7 +88,11 @@ async function dieAt(deposits: Deposits, point: DeathPoint): Promise<string> {
 }
 
 const page = readFileSync(new URL('../docs/operations-and-crashes.md', import.meta.url), 'utf8')
-const table = page.split('\n').filter((line) => /^\| (?!The process|---)/.test(line))
+const table = page
+  .split('\n')
+  .filter((line) => /^\| (?!The process|---)/.test(line))
+  // The page's columns are as wide as its formatter has them.
+  .map((line) => line.replaceAll(/ +/g, ' '))
 
 describe.each(stores)(
   'a process that dies over an operation, on $name,',
