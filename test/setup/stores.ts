@@ -28,6 +28,8 @@ export const stores: readonly {
   /** Why it is skipped here, or null. */
   readonly missing: string | null
   readonly fresh: () => Promise<FreshStore>
+  /** An empty database for all tests of a file, and how it ends: `beforeAll` makes it, `afterAll` ends it. */
+  readonly lasting: (context?: Partial<StoreContext>) => Promise<{ db: Database; end: () => Promise<void> }>
 }[] = [
   {
     name: 'sqlite',
@@ -38,6 +40,15 @@ export const stores: readonly {
       const path = join(folder, 'poppy.db')
       return freshStore({ kind: 'sqlite', path }, (options) => sqlite(path, options))
     },
+    async lasting(context) {
+      const folder = mkdtempSync(join(tmpdir(), 'poppyseed-store-'))
+      const db = await sqlite(join(folder, 'poppy.db')).open({ now: () => 0, log: silent, ...context })
+      const end = async () => {
+        await db.close()
+        rmSync(folder, { recursive: true, force: true })
+      }
+      return { db, end }
+    },
   },
   {
     name: 'postgres',
@@ -46,6 +57,15 @@ export const stores: readonly {
       const { url, drop } = await freshSchema()
       onTestFinished(drop)
       return freshStore({ kind: 'postgres', url }, () => postgres(url))
+    },
+    async lasting(context) {
+      const { url, drop } = await freshSchema()
+      const db = await postgres(url).open({ now: () => 0, log: silent, ...context })
+      const end = async () => {
+        await db.close()
+        await drop()
+      }
+      return { db, end }
     },
   },
 ]

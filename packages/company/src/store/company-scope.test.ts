@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   agentRow,
   codeRow,
@@ -29,8 +29,6 @@ import type { Database, Scope } from './database.ts'
 
 /** Every query names the Company: shown for each function that a chapter's `store.ts` exports, also for new ones. */
 
-const mine = 'https://miramar.example'
-const others = 'https://other.example'
 const later = now + days(400)
 const proof = {
   sessionId: 's',
@@ -309,14 +307,23 @@ it('a statement that leaves the Company out is noticed', () => {
   expect(misses('select 1 from poppy_codes where company = $1')).toBe(false)
 })
 
-describe.each(stores)('In $name', ({ missing, fresh }) => {
+describe.each(stores)('In $name', ({ missing, lasting }) => {
+  const seen: string[] = []
+  let made: Awaited<ReturnType<typeof lasting>> | null = null
+  beforeAll(async () => {
+    if (missing === null) made = await lasting({ onQuery: (sql) => seen.push(sql) })
+  })
+  afterAll(() => made?.end())
+
   it.skipIf(missing !== null).each(Object.keys(calls))(
     '%s names the Company, and sees and changes no other',
     async (name) => {
       const call = calls[name] as (scope: Scope) => Promise<unknown>
-      const { open } = await fresh()
-      const seen: string[] = []
-      const db = await open({ onQuery: (sql) => seen.push(sql) })
+      const { db } = made as NonNullable<typeof made>
+      // Companies of its own, beside those of all tests before it.
+      const [mine, others, nobody] = ['miramar', 'other', 'nobody'].map(
+        (host) => `https://${host}.${name.toLowerCase()}.example`,
+      ) as [string, string, string]
 
       // Alone, then beside a Company with the very same ids: what it gets is the same, and the other keeps what it has.
       await fill({ db, company: mine })
@@ -338,8 +345,7 @@ describe.each(stores)('In $name', ({ missing, fresh }) => {
       expect(await everything(db, others)).toEqual(before)
 
       // A Company that has nothing finds nothing of the others.
-      const nobody = { db, company: 'https://nobody.example' }
-      const found = JSON.stringify(await call(nobody))
+      const found = JSON.stringify(await call({ db, company: nobody }))
       if (!name.startsWith('insert')) expect(found ?? '').not.toMatch(/agent\.example|"ada"/)
       expect(await everything(db, others)).toEqual(before)
     },
