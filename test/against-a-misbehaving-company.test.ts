@@ -242,7 +242,7 @@ describe('answers of the token endpoint', () => {
 
 describe('Sessions', () => {
   it.each(['invalid_session', 'account_mismatch'] as const)(
-    'that end in %s at renewal are begun anew [4.2.session-ended-agent, 4.4.account-mismatch-agent]',
+    'that end in %s at renewal are begun anew [4.2.session-ended-agent, 4.4.account-mismatch-agent, 4.9.continue-signed-out-agent]',
     async (refuse) => {
       const { company, session, clock } = await visitHostileCompany({}, { fetch: oneConnection() })
       const here = await session()

@@ -135,6 +135,9 @@ for (const { name, missing, fresh } of stores) {
       const { session_id: another } = await world.start()
       expect(await outcome(await exchange(agent, code, another, { scope: 'poppy:write' }))).toBe('400 invalid_scope')
       expect(await outcome(await exchange(agent, code, another))).toBe('200')
+      // Nor after sign-out: the Session has had its account.
+      await world.company.accounts.disconnect('acc-maya', agent.clientId)
+      expect(await outcome(await exchange(agent, await getCode(world), session_id))).toBe('400 account_mismatch')
     })
   })
 }

@@ -204,13 +204,17 @@ describe.each(stores)('Device Sign-In on $name', ({ missing, fresh }) => {
     expect(await outcome(await poll(world, codes, mine))).toBe('200')
   })
 
-  test('a Session of another account refuses it, and the code stays good for another Session [4.4.one-account]', async () => {
+  test('a Session of another account refuses it, also after sign-out, and the code stays good for another Session [4.4.one-account]', async () => {
     const world = await start()
     const session = await world.start()
     await world.signIn(world.agent, session.session_id)
     world.site.account = { id: 'acc-jonas', name: 'jonas@example.com' }
     const codes = await begin(world)
     await decide(world, codes, 'approve')
+    expect(await outcome(await poll(world, codes, session))).toBe('400 account_mismatch')
+    // Nor after sign-out: it has had its account.
+    await world.company.accounts.disconnect('acc-maya', world.agent.clientId)
+    world.clock.now += 5_000
     expect(await outcome(await poll(world, codes, session))).toBe('400 account_mismatch')
     world.clock.now += 5_000
     expect(await outcome(await poll(world, codes, await world.start()))).toBe('200')

@@ -235,12 +235,15 @@ describe.each(stores)('Mediated Sign-In on $name', ({ missing, fresh }) => {
     expect(made.sent).toHaveLength(5)
   })
 
-  test('a Session of another account takes none, and disconnecting ends what waits [4.4.one-account]', async () => {
+  test('a Session of another account takes none, also after sign-out, and disconnecting ends what waits [4.4.one-account]', async () => {
     const made = withCodes()
     const world = await start(made)
     world.site.account = { id: 'acc-jonas', name: 'jonas@example.com' }
     const session = await world.start()
     const tokens = await world.signIn(world.agent, session.session_id)
+    expect(await outcome(await ask(world, tokens))).toBe('400 account_mismatch')
+    // Nor after sign-out: it has had its account.
+    await world.company.accounts.disconnect('acc-jonas', world.agent.clientId)
     expect(await outcome(await ask(world, tokens))).toBe('400 account_mismatch')
     const fresh = await world.start()
     const id = (await read(await ask(world, fresh))).sign_in_id ?? ''
@@ -250,6 +253,28 @@ describe.each(stores)('Mediated Sign-In on $name', ({ missing, fresh }) => {
 })
 
 describe('the endpoint of Mediated Sign-In', () => {
+  it('limits the attempts of one agent, whoever its Users are and whomever they are about; others go on [4.7.rate-limit]', async () => {
+    const world = await makeWorld({ ...site().config, limits: false })
+    const mine = world.agent.userId
+    let guess = 0
+    const ofOneUser = async () => {
+      world.agent.userId = `usr_${guess}`
+      const session = await world.start()
+      const statuses: number[] = []
+      for (let times = 0; times < 10; times++) {
+        const credentials = { email: `a${guess++}@example.com`, password: 'wrong' }
+        statuses.push((await ask(world, session, { ...good, credentials })).status)
+      }
+      return statuses
+    }
+    for (let users = 0; users < 20; users++) expect(await ofOneUser()).toEqual(Array.from({ length: 10 }, () => 200))
+    expect(new Set(await ofOneUser())).toEqual(new Set([429]))
+    world.agent.userId = mine
+    expect(await outcome(await ask(world, await world.start()))).toBe('429 rate_limited')
+    const other = await world.newAgent()
+    expect((await read(await ask(world, await world.start(other), good, other))).status).toBe('complete')
+  })
+
   it.each<[string, unknown, string]>([
     ['no scope', { credentials: good.credentials }, '400 invalid_scope'],
     ['an empty scope', { ...good, scope: '' }, '400 invalid_scope'],

@@ -227,6 +227,22 @@ describe('a confirmation', () => {
   })
 })
 
+/** An operation that takes as long as a test wants. */
+function slowly() {
+  const gate = Promise.withResolvers<void>()
+  const slow = operation({
+    name: 'slow',
+    description: 'Takes its time.',
+    scope: 'poppy:write',
+    propose: () => ({ summary: 'Something slow.' }),
+    perform: async () => {
+      await gate.promise
+      return succeeded({ done: true })
+    },
+  })
+  return { slow, gate }
+}
+
 describe('whose an operation is', () => {
   it('is the account’s, for each Session of the same agent that is signed in to it [ops.account-owns]', async () => {
     const world = await openBookings()
@@ -240,6 +256,9 @@ describe('whose an operation is', () => {
     expect((await told(await second.read(operation_id))).is).toBe('200 proposed')
     expect((await told(await second.confirm(operation_id))).is).toMatch(/^200 (?:in_progress|succeeded)$/)
     expect((await told(await first.read(operation_id))).operation.confirmation?.revision).toBe(1)
+    const another = await first.propose('book_room', { nights: 1 })
+    expect((await told(await second.cancel(another.operation_id))).is).toBe('200 cancelled')
+    expect((await told(await first.read(another.operation_id))).is).toBe('200 cancelled')
   })
 
   it('is the client’s and the User’s where it was proposed signed out [ops.signed-out-owner]', async () => {
@@ -260,23 +279,32 @@ describe('whose an operation is', () => {
     for (const wrong of [stranger, theirs]) {
       expect(await outcome(await wrong.read(operation_id))).toBe('404 operation_not_found')
       expect(await outcome(await wrong.confirm(operation_id))).toBe('404 operation_not_found')
+      expect(await outcome(await wrong.cancel(operation_id))).toBe('404 operation_not_found')
     }
     const done = await told(await again.confirm(operation_id, { revision: 1, approved_by: 'user', wait: 10 }))
     expect(done.is).toBe('200 succeeded')
   })
 
+  it('is carried on when the token runs out, and read with the next one [ops.after-confirm]', async () => {
+    const { slow, gate } = slowly()
+    const world = await openBookings({ operations: [slow], lifetimes: { sessionToken: 600 } })
+    const tokens = await signedIn(world)
+    const agent = asked(world.agent, tokens.access_token)
+    const { operation_id } = await agent.propose('slow', {})
+    world.clock.now += 599_000
+    expect((await told(await agent.confirm(operation_id))).is).toBe('200 in_progress')
+    // Past the token’s ten minutes, and not past the time that the work has.
+    world.clock.now += 1000
+    expect(await outcome(await agent.read(operation_id))).toBe('401 invalid_token')
+    gate.resolve()
+    const { refresh_token = '', session_id } = tokens
+    const next = await world.agent.token({ grant_type: 'refresh_token', refresh_token, session_id })
+    const { access_token } = (await next.json()) as { access_token: string }
+    expect((await told(await asked(world.agent, access_token).read(operation_id, '?wait=10'))).is).toBe('200 succeeded')
+  })
+
   it('is read after sign-out by whoever signs in again, and by nobody else [ops.after-confirm]', async () => {
-    const gate = Promise.withResolvers<void>()
-    const slow = operation({
-      name: 'slow',
-      description: 'Takes its time.',
-      scope: 'poppy:write',
-      propose: () => ({ summary: 'Something slow.' }),
-      perform: async () => {
-        await gate.promise
-        return succeeded({ done: true })
-      },
-    })
+    const { slow, gate } = slowly()
     const world = await openBookings({ operations: [slow] })
     const tokens = await signedIn(world)
     const agent = asked(world.agent, tokens.access_token)

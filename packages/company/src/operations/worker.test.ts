@@ -237,7 +237,7 @@ describe.each(stores)('operations on $name', ({ missing, fresh }) => {
     expect(await stateOf(scopes[1] as Scope)).toBe('succeeded')
   })
 
-  it.skipIf(missing)('whose perform throws stay in progress, and are asked about with growing pauses', async () => {
+  it.skipIf(missing)('whose perform throws are asked about with growing pauses [ops.failed-certain]', async () => {
     const scope = await open(await fresh())
     const clock = { now: start }
     await confirmed(scope)
@@ -274,7 +274,7 @@ describe.each(stores)('operations on $name', ({ missing, fresh }) => {
     expect(await eventsOf(scope)).toEqual(['proposed', 'confirmed', 'started', 'unknown', 'succeeded'])
   })
 
-  it.skipIf(missing)('whose process died after it began are never performed a second time', async () => {
+  it.skipIf(missing)('whose process died after it began are never begun again [ops.at-most-once]', async () => {
     const store = await fresh()
     const [one, two] = [await open(store), await open(store)]
     const clock = { now: start }
@@ -311,7 +311,7 @@ describe.each(stores)('operations on $name', ({ missing, fresh }) => {
     expect({ performed, state: await stateOf(two) }).toEqual({ performed: 0, state: 'failed' })
   })
 
-  it.skipIf(missing)('that outlast their time are unknown, and what they say late changes nothing', async () => {
+  it.skipIf(missing)('that outlast their time are unknown, whatever they say late [ops.unknown-outcome]', async () => {
     const scope = await open(await fresh())
     await confirmed(scope)
     const { promise, resolve } = Promise.withResolvers<void>()
