@@ -28,7 +28,12 @@ describe('the life of a Company', () => {
   it('starts as often as asked, tells its health, and closes', async () => {
     const company = make()
     await Promise.all([company.start(), company.start()])
-    expect(await company.health()).toEqual({ ok: true, store: 'sqlite in memory', schema: expect.any(Number) })
+    expect(await company.health()).toEqual({
+      ok: true,
+      store: 'sqlite in memory',
+      schema: expect.any(Number),
+      outbox: { waiting: 0, dueSince: null },
+    })
     expect((await company.fetch(discovery())).status).toBe(200)
     await Promise.all([company.close(), company.close()])
     const late = await company.fetch(discovery())
@@ -81,7 +86,7 @@ describe('the life of a Company', () => {
     const lines: string[] = []
     const company = make({ store, log: { ...silent, error: (_fields, message) => void lines.push(message) } })
     onTestFinished(() => company.close())
-    expect(await company.health()).toEqual({ ok: false, store: 'postgres', schema: null })
+    expect(await company.health()).toEqual({ ok: false, store: 'postgres', schema: null, outbox: null })
     expect(lines).toEqual(['the store is not reachable'])
     await expect(company.start()).rejects.toThrow('connection refused')
     isThere = true

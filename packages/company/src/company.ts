@@ -31,6 +31,7 @@ import { createDocumentFetcher } from './net/fetch-document.ts'
 import { createGuardedFetch } from './net/guarded-fetch.ts'
 import type { CompanyOperations } from './operations/company-operations.ts'
 import { createOperations } from './operations/create-operations.ts'
+import { type Backlog, backlog } from './outbox/store.ts'
 import { createRequestHandler } from './request-handler.ts'
 import { createAuthenticator } from './sessions/authenticate.ts'
 import { type ApiNeed, createApiAuthenticator } from './sessions/own-api.ts'
@@ -104,8 +105,16 @@ export interface Company {
    * which is to delete what is over. Call it from a scheduled job, until `isDone`.
    */
   readonly work: () => Promise<Worked>
-  /** Names the store and its schema version. */
-  readonly health: () => Promise<{ readonly ok: boolean; readonly store: string; readonly schema: number | null }>
+  /**
+   * Names the store and its schema version, and says how much durable work is due and not done: since when, in milliseconds
+   * since 1970, the longest of it. Null where the store doesn't answer.
+   */
+  readonly health: () => Promise<{
+    readonly ok: boolean
+    readonly store: string
+    readonly schema: number | null
+    readonly outbox: Backlog | null
+  }>
 }
 
 /** Seconds: how old a DPoP proof may be, and how far ahead of our clock (4.3). */
@@ -370,11 +379,12 @@ export function createCompany(config: CompanyConfig): Company {
     async health() {
       const store = config.store?.title ?? config.store?.name ?? 'sqlite'
       try {
-        const { db } = await lifecycle.scope()
-        return { ok: true, store, schema: (await db.health()).schema }
+        const scope = await lifecycle.scope()
+        const { schema } = await scope.db.health()
+        return { ok: true, store, schema, outbox: await backlog(scope, { now: now() }) }
       } catch (error) {
         log.error({ error: error instanceof Error ? error.message : typeof error }, 'the store is not reachable')
-        return { ok: false, store, schema: null }
+        return { ok: false, store, schema: null, outbox: null }
       }
     },
   })

@@ -41,6 +41,7 @@ export {
 } from './operations/outcome.ts'
 export type { Settlement } from './operations/settle.ts'
 export type { OperationView } from './operations/view.ts'
+export type { Backlog } from './outbox/store.ts'
 export type { ApiNeed } from './sessions/own-api.ts'
 export type { Principal } from './sessions/principal.ts'
 export type { Account } from './sign-in/person.ts'
