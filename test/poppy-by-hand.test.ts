@@ -75,6 +75,45 @@ describe('what npm start says to type', () => {
     expect((await poppy('call', origin, 'my_bookings')).code).toBe(3)
   })
 
+  it('has a room proposed, shows its terms, and books it once they are confirmed', { timeout }, async () => {
+    const hotel = await startHotel({ port: 0, directory: freshDirectory(), log: () => {} })
+    onTestFinished(hotel.close)
+    const { origin } = hotel
+    const { type, poppy } = await sitDown()
+    await poppy('init', '--local', await freePort())
+    const signingIn = type('sign-in', origin)
+    await signingIn.says('/poppy/authorize?')
+    await signingIn.says('\n\n')
+    const [address = ''] = /http:\S+\/poppy\/authorize\?\S+/.exec(signingIn.output.stdout) ?? []
+    const person = createPerson()
+    const consent = await person.submit(await person.open(address), {
+      email: 'maya@example.com',
+      password: 'sea-view-42',
+    })
+    expect(consent.html).toContain('Add notes to your bookings and cancel them, book rooms and pay deposits')
+    await person.submit(consent, { scope: ['poppy:read', 'poppy:write'], decision: 'approve' })
+    expect(await signingIn.ended).toBe(0)
+
+    const stay = ['--arg', 'room=faro', '--arg', 'from=2031-05-01', '--arg', 'to=2031-05-03', '--arg', 'guests=2']
+    const proposed = await poppy('call', origin, 'book_room', ...stay)
+    expect([proposed.code, proposed.err]).toEqual([0, ''])
+    const [, id = ''] = /poppy operations confirm (\S+)/.exec(proposed.out) ?? []
+    expect((await poppy('operations')).out).toContain('Book Faro for 2 guests, 2 nights')
+    expect((await person.open(`${origin}/bookings`)).html).not.toContain('Booked by your agent')
+    // Nobody sits there, and nobody said yes.
+    expect((await poppy('operations', 'confirm', id, '--json')).code).toBe(3)
+    const confirmed = await poppy('operations', 'confirm', id, '--yes')
+    expect([confirmed.code, confirmed.err]).toEqual([0, ''])
+    expect(confirmed.out).toMatch(/total\.amount: 330\.00/)
+    expect(confirmed.out).toContain('State: done.')
+    expect((await person.open(`${origin}/bookings`)).html).toMatch(/Booked by your agent at\s+(<!-- -->)?localhost:/)
+    const again = await poppy('operations', 'confirm', id, '--yes')
+    expect([again.code, (await person.open(`${origin}/bookings`)).html.split('Booked by your agent')]).toMatchObject([
+      0,
+      { length: 2 },
+    ])
+  })
+
   it('lets it in with a short code, with a password and a code out of the outbox, and lets its browser join', {
     timeout,
   }, async () => {

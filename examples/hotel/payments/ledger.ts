@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
@@ -35,7 +35,10 @@ const columns = 'id, amount, currency, reference, taken_at as takenAt, refunded_
 /** Opens `directory/payments.db`. `now` in milliseconds. */
 export function openLedger(directory: string, now: () => number): Ledger {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
-  const database = new DatabaseSync(join(directory, 'payments.db'), { timeout: 5000 })
+  const path = join(directory, 'payments.db')
+  // SQLite gives its own files the mode of this one.
+  closeSync(openSync(path, 'a', 0o600))
+  const database = new DatabaseSync(path, { timeout: 5000 })
   database.exec(`
     pragma journal_mode = wal; pragma synchronous = full;
     create table if not exists charges (
