@@ -1,7 +1,7 @@
 import { PoppyError } from './errors.ts'
 
 /**
- * Reads `application/x-www-form-urlencoded` parameters, each at most once (settled reading of 4.2: a parameter sent
+ * Reads `application/x-www-form-urlencoded` parameters, each at most once (4.2, RFC 6749: a parameter sent
  * twice is `invalid_request`; `resource` alone may repeat, RFC 8707).
  * @throws PoppyError `invalid_request`
  */

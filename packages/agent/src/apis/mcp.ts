@@ -175,7 +175,7 @@ export interface ToolRefusal {
 
 /**
  * Reads a tool's result: null when the tool worked. The code stands in the structured content or, from other servers,
- * as a challenge in `_meta` or as JSON in the text (settled reading of 6).
+ * as a challenge in `_meta` or as JSON in the text (6 leaves open where).
  */
 export function readToolError(result: CallToolResult): ToolRefusal | null {
   if (result.isError !== true) return null

@@ -32,7 +32,7 @@ export interface ConfirmOptions {
   /** Rules that the owner gave. Whatever they don't cover is asked. */
   readonly permissions?: readonly StandingPermission[]
   /**
-   * Shows the owner the Company's own page, where it alone takes the confirmation (settled reading 27): for the owner's own
+   * Shows the owner the Company's own page, where it alone takes the confirmation (`company_confirmation_required`): for the owner's own
    * browser. Then the operation is followed until it is decided there, for a quarter of an hour at most.
    */
   readonly openPage?: (url: string, operation: Operation) => void | Promise<void>

@@ -5,7 +5,7 @@ import { follow } from './follow.ts'
 import { isConfirmed } from './operation.ts'
 import type { OperationRoom } from './room.ts'
 
-/** Settled reading 27: what only the Company's own page can confirm. The owner goes there, and this side watches. */
+/** What only the Company's own page can confirm. The owner goes there, and this side watches. */
 
 /** How long the Company's page is waited for, in seconds. */
 const pageSeconds = 900

@@ -32,7 +32,7 @@ const ofResult: Bounds = { characters: 300_000, levels: 24, values: 10_000 }
 /**
  * Reads an operation out of the body of an answer or the result of a tool. Undefined where there is none, or one that
  * couldn't be shown to a person whole: nothing of terms is left out. A result beyond all bounds is.
- * @param isSurelyOne where something else isn't expected: then `id` and `status` pass without an envelope (settled reading 24)
+ * @param isSurelyOne where something else isn't expected: then `id` and `status` pass without an envelope
  */
 export function readCopy(body: unknown, isSurelyOne: boolean): OperationCopy | undefined {
   if (!isJsonObject(body)) return undefined

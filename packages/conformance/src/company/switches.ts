@@ -126,14 +126,14 @@ export interface Switches {
 
   /** How `WWW-Authenticate` is written (K41). All but `plain` say nothing in the body. */
   challenge: 'plain' | ChallengeForm
-  /** Tells a lack of rights inside MCP, as a tool error, instead of by HTTP (settled reading 13). */
+  /** Tells a lack of rights inside MCP, as a tool error, instead of by HTTP. */
   toolErrors: boolean
 
   // Operations, version 1
 
   /** What poppy.json says of the extension (ops.other-version-agent). */
   operations: 'right' | 'absent' | 'version_2' | 'number' | 'plain_http' | 'no_endpoint' | 'with_resource'
-  /** How an operation is written (settled reading 24): under `operation`, by itself, or with `id` and `status`. */
+  /** How an operation is written: under `operation`, by itself, or with `id` and `status`. */
   operationForm: 'wrapped' | 'bare' | 'aliases'
   /** What its terms and words hold: as agreed; nothing; tricks of terminals; too much; too deep; a member that gets lost. */
   operationTerms: 'plain' | 'missing' | 'hostile' | 'huge' | 'deep' | 'hidden'
@@ -152,7 +152,7 @@ export interface Switches {
   operationEnd: 'succeeds' | 'fails' | 'never' | 'flips_back' | 'changes_its_mind'
   /** `Retry-After` of an answer that tells how it stands; null leaves it out. */
   operationRetryAfter: string | null
-  /** Whether it confirms on its own page alone (settled reading 27): not; told in a refusal; told in the operation too. */
+  /** Whether it confirms on its own page alone: not; told in a refusal; told in the operation too. */
   operationPage: 'none' | 'refuses' | 'told'
   /** Where that page is. */
   operationPageAt: 'own' | 'foreign' | 'script'
