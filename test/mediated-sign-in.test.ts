@@ -124,6 +124,18 @@ describe.each(stores)('Mediated Sign-In on $name', ({ missing, fresh }) => {
     expect(made.sent).toHaveLength(1)
   })
 
+  test('asks another User of a known agent for a code: many people use one agent [4.7.code-required, 4.7.unusual-code]', async () => {
+    const made = withCodes()
+    const world = await start(made)
+    await world.signIn(world.agent, (await world.start()).session_id)
+    // The same Personal Agent, and somebody else at it, who has Maya's password.
+    const assertion = await world.agent.sessionAssertion({ claims: { sub: 'usr_somebody_else' } })
+    const theirs = (await (await world.agent.startSession({ assertion })).json()) as Tokens
+    expect((await read(await ask(world, theirs))).status).toBe('code_required')
+    expect((await read(await ask(world, await world.start()))).status).toBe('complete')
+    expect(made.sent).toHaveLength(1)
+  })
+
   test('takes five tries at a code and no more, one after the other or at once [4.7.wrong-code]', async () => {
     for (const atOnce of [false, true]) {
       const made = withCodes()

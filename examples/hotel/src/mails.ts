@@ -20,7 +20,8 @@ export type NewAgent = {
   readonly scopes: readonly string[]
   /** In milliseconds; null for never. */
   readonly expiresAt: number | null
-  readonly isNewAgent: boolean
+  /** Whether the same person at it had been let in before; at one agent there may be many. */
+  readonly replaces: boolean
 }
 
 const ways = {
@@ -51,7 +52,7 @@ export function connectionMail(guest: Guest, agent: NewAgent): Mail {
   const until = agent.expiresAt === null ? '' : `, until ${format.date(agent.expiresAt)}`
   return {
     to: guest.email,
-    subject: agent.isNewAgent ? 'An agent acts for you' : 'An agent was let in again',
+    subject: agent.replaces ? 'An agent was let in again' : 'An agent acts for you',
     paragraphs: [
       `${guest.name}, ${agent.name} from ${agent.host} was let in to your account ${ways[agent.signIn]}. It may ${inWords(hotelScopes(agent.scopes))}${until}.`,
       'If you know of it, there is nothing to do. If you don’t, disconnect it on our site, in your account under connected agents: it is out at once. Then change your password.',

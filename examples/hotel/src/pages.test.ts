@@ -64,7 +64,7 @@ beforeAll(async () => {
   visit = { sessionId: 'ses_one', host: 'agent.example', account, scopes: ['poppy:read'] }
   const until = time + 90 * 86_400_000
   const scopes = ['poppy:read', 'loyalty']
-  const connected = { name: 'Example Agent', host: 'agent.example', signIn: 'mediated', isNewAgent: true } as const
+  const connected = { name: 'Example Agent', host: 'agent.example', signIn: 'mediated', replaces: false } as const
   outbox.send(connectionMail(maya, { ...connected, scopes, expiresAt: until }))
   outbox.send(codeMail(maya, '042817', { host: 'agent.example', scopes }))
   const summary =

@@ -9,7 +9,10 @@ import { type ConnectedAgent, describeSignIn, type SentenceOf } from './connecte
 export interface NewConnection extends Omit<ConnectedAgent, 'lastUsedAt'> {
   /** The company's own id of the account that the agent was let in to. */
   readonly account: string
-  /** Whether the agent had no access to this account before, by whatever User of it. */
+  /**
+   * Whether the agent had no access to this account before, by whatever User of it. Where neither this nor `replaces` is
+   * true, it is a second User of an agent that the person knows: somebody else, perhaps.
+   */
   readonly isNewAgent: boolean
   /**
    * Whether the same User of the agent had access to this account by an earlier sign-in, which this one replaces (4.4): for

@@ -24,7 +24,10 @@ export interface MediatedAttempt {
 export interface MediatedSignIn extends MediatedAttempt {
   /** The company's own id of the account. */
   readonly account: string
-  /** Whether this Personal Agent has no access to the account at this moment. */
+  /**
+   * Whether this Personal Agent has no access to the account for this User at this moment. One agent may act for many
+   * people: for another User of it, who may be anybody with the password, it is new as well.
+   */
   readonly isNewAgent: boolean
 }
 
@@ -46,7 +49,7 @@ export interface MediatedSettings {
    * for them: `'Text to the phone number ending in 71'`. Without it there are no codes.
    */
   readonly sendCode?: (code: string, signIn: MediatedSignIn) => string | Promise<string>
-  /** Whether this sign-in wants a code too; left out, it does when the agent is new to the account. */
+  /** Whether this sign-in wants a code too; left out, it does where `isNewAgent` is true. */
   readonly needsCode?: (signIn: MediatedSignIn) => boolean | Promise<boolean>
 }
 

@@ -88,7 +88,8 @@ export async function beginMediated(
   const signIn: MediatedSignIn = {
     ...about,
     account,
-    isNewAgent: !grants.some((grant) => grant.clientId === clientId),
+    // 4.2: one Personal Agent acts for many people, and a stranger with the password may use the same one
+    isNewAgent: !grants.some((grant) => grant.clientId === clientId && grant.userId === userId),
   }
   if (await wantsCode(signIn, rules)) return sendCode(scope, principal, signIn, rules, now)
   return scope.db.transaction(async () => {
