@@ -82,14 +82,16 @@ function stored(row: Readonly<Record<string, unknown>>): StoredOperation {
   }
 }
 
-const findText = `select ${[
+/** Reads an operation with its latest revision, and whatever else is joined to it. */
+const readText = (more: string, join: string) => `select ${[
   ...columns.map((column) => `operation.${column} as o_${column}`),
   ...revisionColumns.map((column) => `latest.${column} as r_${column}`),
-].join(', ')}
+].join(', ')}${more}
   from poppy_operations operation
   join poppy_revisions latest on latest.company = operation.company and latest.operation_id = operation.id
-    and latest.revision = operation.revision
+    and latest.revision = operation.revision ${join}
   where operation.company = :company and operation.id = :id`
+const findText = readText('', '')
 const find = statement<{ readonly id: string }, Readonly<Record<string, unknown>>>({
   sqlite: findText,
   postgres: findText,
@@ -99,12 +101,10 @@ const find = statement<{ readonly id: string }, Readonly<Record<string, unknown>
 export type GrantState = Pick<GrantsTable, 'id' | 'scopes' | 'expires_at' | 'revoked_at'>
 
 const grantColumns = ['id', 'scopes', 'expires_at', 'revoked_at'] as const satisfies readonly (keyof GrantState)[]
-const findBothText = findText
-  .replace('\n  from', `, ${grantColumns.map((column) => `sign_in.${column} as g_${column}`).join(', ')}\n  from`)
-  .replace(
-    '\n  where',
-    '\n  left join poppy_grants sign_in on sign_in.company = operation.company and sign_in.id = :grantId\n  where',
-  )
+const findBothText = readText(
+  grantColumns.map((column) => `, sign_in.${column} as g_${column}`).join(''),
+  'left join poppy_grants sign_in on sign_in.company = operation.company and sign_in.id = :grantId',
+)
 const findBoth = statement<{ readonly id: string; readonly grantId: string }, Readonly<Record<string, unknown>>>({
   sqlite: findBothText,
   postgres: findBothText,
