@@ -77,6 +77,23 @@ describe.each([
 })
 
 describe('Account Tokens that wait to be revoked', () => {
+  it('are tried again whichever account there is used: theirs may never be again [4.4.revoke-replaced-agent]', async () => {
+    const visit = await start()
+    const company = await visit.user.company(visit.fake.origin)
+    const [home, work] = [company.session({ account: 'home' }), company.session({ account: 'work' })]
+    await visit.signIn(work, scopes, { account: 'account-work' })
+    visit.line.isDown = true
+    await visit.signIn(work, ['addresses'], { account: 'account-work' })
+    expect([alive(visit), await unrevoked(visit)]).toEqual([2, [1]])
+    visit.line.isDown = false
+    visit.clock.now += 6 * minute
+    await home.start()
+    expect([alive(visit), await unrevoked(visit)]).toEqual([1, [0]])
+    // What is held for the other account stays.
+    expect((await work.call('set_address', {})).status).toBe(200)
+    expect(revocations(visit)).toHaveLength(1)
+  })
+
   it('are revoked at sign-out too, and show in no record that a person reads [4.9.revoke-agent]', async () => {
     const visit = await start()
     const here = await visit.session()

@@ -122,6 +122,23 @@ export async function revokeRetired(
   return left
 }
 
+/**
+ * Revokes what is due of all of a User's accounts at a Company: whoever uses one of them may never use the other again, and
+ * what it left behind would stay alive.
+ */
+export async function revokeRetiredThere(
+  context: AgentContext,
+  server: OAuthMetadata,
+  { userKey, issuer }: Pick<SessionPlace, 'userKey' | 'issuer'>,
+): Promise<void> {
+  for (const key of await context.store.keys(`${storeKey('retired', userKey, issuer)}/`)) {
+    const account = decodeURIComponent(key.split('/')[3] ?? '')
+    const left = await revokeRetired(context, server, { userKey, issuer, account, session: '' }, 'due')
+    // Nor would the next account's be revoked now, and somebody may be waiting.
+    if (left > 0) return
+  }
+}
+
 async function revoke(
   context: AgentContext,
   server: OAuthMetadata,

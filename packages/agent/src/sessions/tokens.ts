@@ -23,7 +23,7 @@ import {
   type TokenRecord,
   type UserAtCompany,
 } from './records.ts'
-import { forgetRetired, retire, retiredTokens, revokeRetired } from './retired.ts'
+import { forgetRetired, retire, retiredTokens, revokeRetiredThere } from './retired.ts'
 import { type OAuthFailure, refusal, requestToken, type TokenAnswer } from './token-endpoint.ts'
 
 /** Session Tokens: kept, renewed, and asked for in the way that the Session's state wants (4.2, 4.3, 4.8). */
@@ -266,7 +266,7 @@ export function createSessionTokens(
         async () => fresh(await records.session(), wanted, stale) ?? (await obtain(wanted, false)),
       )
       // 4.4: what could not be revoked before is tried again where the Company is talked to anyway
-      await revokeRetired(context, (await findSource()).server, place, 'due')
+      await revokeRetiredThere(context, (await findSource()).server, place)
       return token
     },
     useAccountToken: (wanted, stale) =>
