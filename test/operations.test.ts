@@ -121,6 +121,15 @@ describe('an operation', () => {
         }),
         make('is_none', async () => ({ summary: 'At some time.', terms: { at: new Date(0) } })),
         make('page', async () => ({ summary: 'On a page.', approval: 'page' })),
+        operation({
+          name: 'identity_later',
+          description: 'Fails.',
+          identity: (async () => {
+            throw new Error('secret detail')
+          }) as never,
+          propose: () => ({ summary: 'Anything.' }),
+          perform: () => succeeded(),
+        }),
         make('hangs', async () => {
           await gate.promise
           late.resolve()
@@ -140,6 +149,7 @@ describe('an operation', () => {
     expect(await call('is_none')).toBe('500 server_error')
     // Signed out, there is nobody who could confirm it there.
     expect(await call('page')).toBe('500 server_error')
+    expect(await call('identity_later')).toBe('500 server_error')
     expect(await call('hangs')).toBe('504 tool_timeout')
     gate.resolve()
     await late.promise

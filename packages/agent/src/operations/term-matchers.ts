@@ -78,7 +78,13 @@ function isDateWithin({ from, to }: { from: string; to: string }, term: unknown)
   const kind = [day, moment].find((one) => one.test(term))
   if (!kind?.test(from) || !kind.test(to)) return false
   const [at, first, last] = [Date.parse(term), Date.parse(from), Date.parse(to)]
-  return first <= at && at <= last
+  return first <= at && at <= last && isInCalendar(term.slice(0, 10))
+}
+
+/** The 31st of a month that has 30 days would be read as another day. */
+function isInCalendar(date: string): boolean {
+  const time = Date.parse(date)
+  return !Number.isNaN(time) && new Date(time).toISOString().slice(0, 10) === date
 }
 
 const kinds: readonly (readonly string[])[] = [

@@ -121,6 +121,8 @@ export function actorOf({ clientId, userId, sessionId }: Principal) {
 function identityOf(operation: Operation, input: unknown, context: ToolContext): string | null {
   const identity: unknown = operation.identity?.(input, context)
   if (identity === undefined) return null
+  // One that is promised is none, and nobody waits for it: what it throws must not end the process.
+  if (identity instanceof Promise) identity.catch(() => {})
   if (typeof identity !== 'string' || identity === '' || identity.length > longestIdentity)
     throw new TypeError(
       `identity of ${operation.name} gives a text of 1 to ${longestIdentity} characters, such as a booking's number, or undefined.`,
