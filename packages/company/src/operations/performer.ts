@@ -98,7 +98,7 @@ export function createPerformer(options: PerformerOptions): Performer {
     await at('started', id)
     const ran = await run(scope, stored, definition, 'perform', 1)
     await at('performed', id)
-    return conclude(scope, stored, started.turn, ran, 1)
+    return conclude(scope, stored, started.turn, ran, { pause: pauseAfter(1) })
   }
 
   async function reconcile(scope: Scope, stored: StoredOperation, definition: Operation): Promise<Look> {
@@ -119,7 +119,12 @@ export function createPerformer(options: PerformerOptions): Performer {
     if (definition.reconcile !== undefined) ran = await run(scope, stored, definition, 'reconcile', attempt)
     if (definition.repeatable && !isKnown(ran)) ran = await run(scope, stored, definition, 'perform', attempt)
     await at('reconciled', id)
-    return conclude(scope, stored, taken.turn, ran, attempt)
+    // Whoever began it may go by a slower clock, and be at it still: that nothing happened is believed of what is asked once
+    // it has had its time by this clock as well.
+    const isEarly = since === null && turn === 1 && isKnown(ran) && ran.value.outcome === 'failed'
+    if (!isEarly) return conclude(scope, stored, taken.turn, ran, { pause: pauseAfter(attempt) })
+    const notYet = { how: 'returned', value: { outcome: 'unknown' } } as const
+    return conclude(scope, stored, taken.turn, notYet, { pause: definition.performTimeout + writeMargin })
   }
 
   async function run(
@@ -155,7 +160,7 @@ export function createPerformer(options: PerformerOptions): Performer {
     stored: StoredOperation,
     turn: number,
     ran: Ran<Outcome>,
-    tries: number,
+    { pause }: { readonly pause: number },
   ): Promise<Look> {
     const { id, name } = stored.operation
     if (isKnown(ran)) return write(scope, stored, turn, ran.value)
@@ -168,7 +173,7 @@ export function createPerformer(options: PerformerOptions): Performer {
       id,
       turn,
       now: now(),
-      dueAt: now() + pauseAfter(tries),
+      dueAt: now() + pause,
       ...(isNew ? { entry: { event: 'unknown', ...byWorker, detail: { why } } } : {}),
     })
     if (taken === null) return 'somebody_else'
@@ -184,16 +189,25 @@ export function createPerformer(options: PerformerOptions): Performer {
   ): Promise<Look> {
     const { id, name } = stored.operation
     const result = outcomeJson(outcome, (why) => log.error({ operation: id, name }, why))
-    const finished = await finishOperation(scope, {
+    const change = {
       id,
       turn,
       state: outcome.outcome,
       result,
-      now: now(),
       entry: { event: outcome.outcome, ...byWorker, revision: stored.operation.confirmed_revision },
       tells: options.tells(outcome.outcome),
-    })
-    if (finished === null) {
+    } as const
+    // A database that restarts is soon there again, and nobody else knows what came of it.
+    const isWritten = await persistently(
+      async (tries) => {
+        if ((await finishOperation(scope, { ...change, now: now() })) !== null) return true
+        // Its answer may have been lost, and not the change.
+        const left = tries === 1 ? null : await findOperation(scope, id)
+        return left?.operation.turn === turn + 1 && left.operation.state === change.state
+      },
+      (error) => log.warn({ operation: id, error: forLog(error) }, 'an outcome could not be written; tried again'),
+    )
+    if (!isWritten) {
       await noteLate(scope, stored, 'perform', { how: 'returned', value: outcome })
       return 'somebody_else'
     }
@@ -223,6 +237,23 @@ export function createPerformer(options: PerformerOptions): Performer {
   }
 
   return { attend }
+}
+
+/** Milliseconds between tries to write an outcome: together well within the margin that it has. */
+const writePauses = [100, 400, 1600]
+
+/** Does something again where it throws; the last error is thrown. */
+async function persistently<T>(work: (tries: number) => Promise<T>, failed: (error: unknown) => void): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work(tries)
+    } catch (error) {
+      const pause = writePauses[tries - 1]
+      if (pause === undefined) throw error
+      failed(error)
+      await new Promise((resolve) => setTimeout(resolve, pause))
+    }
+  }
 }
 
 type Known = Exclude<Outcome, { readonly outcome: 'unknown' }>

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import { now as start } from '../../../../test/setup/rows.ts'
 import { type FreshStore, silent, stores } from '../../../../test/setup/stores.ts'
@@ -151,7 +152,7 @@ async function confirmed(scope: Scope, { hooks = {} }: { readonly hooks?: Operat
 const stateOf = async (scope: Scope) => (await findOperation(scope, id))?.operation.state
 const eventsOf = async (scope: Scope) => (await trailOf(scope, id)).map(({ event }) => event)
 
-describe.each(stores)('operations on $name', ({ missing, fresh }) => {
+describe.each(stores)('operations on $name', ({ name, missing, fresh }) => {
   const open = async (store: FreshStore): Promise<Scope> => ({ db: await store.open(), company })
 
   it.skipIf(missing)('are left to the instance that has begun them, until their work is due', async () => {
@@ -308,7 +309,64 @@ describe.each(stores)('operations on $name', ({ missing, fresh }) => {
     expect(await stateOf(two)).toBe('in_progress')
     clock.now += 7000
     await other.sweep()
+    // It may go by a slower clock, and be at it still.
+    expect(await stateOf(two)).toBe('in_progress')
+    clock.now += 7000
+    await other.sweep()
     expect({ performed, state: await stateOf(two) }).toEqual({ performed: 0, state: 'failed' })
+  })
+
+  it.skipIf(missing)(
+    'are not called failed by an instance whose clock is minutes ahead of who performs them',
+    async () => {
+      const store = await fresh()
+      const [scope, other] = [await open(store), await open(store)]
+      await confirmed(scope)
+      const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const booked: string[] = []
+      const slow = definition({
+        async perform(_, { key }) {
+          begun.resolve()
+          await gate.promise
+          booked.push(key)
+          return succeeded({ booking: 'B1' })
+        },
+        reconcile: (_, { key }) => (booked.includes(key) ? succeeded({ booking: 'B1' }) : failed('There is none.')),
+      })
+      const first = workerOf(scope, { now: start }, slow).perform()
+      await begun.promise
+      const ahead = { now: start + 300_000 }
+      const second = workerOf(other, ahead, slow)
+      await second.sweep()
+      await second.sweep()
+      ahead.now += 1100
+      await second.sweep()
+      expect(await stateOf(other)).toBe('in_progress')
+      gate.resolve()
+      await first
+      ahead.now += 6000
+      await second.sweep()
+      expect([booked.length, await stateOf(other)]).toEqual([1, 'succeeded'])
+    },
+  )
+
+  it.skipIf(missing)('are looked after, however much there is to tell and nobody to hear it', async () => {
+    const scope = await open(await fresh())
+    const clock = { now: start }
+    await confirmed(scope)
+    for (let at = 0; at < 60; at++)
+      await addWork(scope, {
+        id: `tell:other:${at}`,
+        kind: 'tell',
+        operation_id: id,
+        payload: 'confirmed',
+        due_at: start - 1000 + at,
+        attempts: 0,
+        created_at: start,
+      })
+    const worker = workerOf(scope, clock, definition(), { hooks: { confirmed: () => Promise.reject(new Error('no')) } })
+    await worker.sweep()
+    expect(await stateOf(scope)).toBe('succeeded')
   })
 
   it.skipIf(missing)('that outlast their time are unknown, whatever they say late [ops.unknown-outcome]', async () => {
@@ -508,4 +566,34 @@ describe.each(stores)('operations on $name', ({ missing, fresh }) => {
     await workerOf(scope, clock, definition()).sweep()
     expect(await stateOf(scope)).toBe('succeeded')
   })
+
+  it.skipIf(missing || name !== 'postgres').each(['started', 'performed'] as const)(
+    'have their outcome written though the database ends every connection when they are %s',
+    async (where) => {
+      const store = await fresh()
+      const [scope, other] = [await open(store), await open(store)]
+      await confirmed(scope)
+      let performed = 0
+      const endAll = () =>
+        sql`select pg_terminate_backend(pid) from pg_stat_activity
+          where datname = current_database() and pid <> pg_backend_pid()`.execute(other.db.query as never)
+      const worker = workerOf(
+        scope,
+        { now: start },
+        definition({
+          perform() {
+            performed += 1
+            return succeeded({ booking: 'B1' })
+          },
+        }),
+        { at: async (point) => void (point === where && (await endAll())) },
+      )
+      await worker.perform()
+      expect([performed, await stateOf(other), await eventsOf(other)]).toEqual([
+        1,
+        'succeeded',
+        ['proposed', 'confirmed', 'started', 'succeeded'],
+      ])
+    },
+  )
 })

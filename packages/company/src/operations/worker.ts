@@ -106,12 +106,21 @@ export function createWorker(options: WorkerOptions): OperationWorker {
     if (isStopped) return { done: 0, isDone: true }
     const scope = await options.scope()
     const expired = await expireSome(scope, limit)
-    const due = await dueWork(scope, { now: now(), limit })
+    // Hooks that hang or fail hold up nothing but what is told.
+    const [toDo, toTell] = await Promise.all([look(scope, 'do', limit), look(scope, 'tell', limit)])
+    return {
+      done: expired + toDo.done + toTell.done,
+      isDone: expired < limit && toDo.isDone && toTell.isDone,
+    }
+  }
+
+  async function look(scope: Scope, what: 'do' | 'tell', limit: number): Promise<Swept> {
+    const due = await dueWork(scope, { what, now: now(), limit })
     const here = due.filter(({ operation_id: id, kind }) => kind === 'tell' || kind === 'cancel' || !atWork.has(id))
     for (let from = 0; from < here.length && !isStopped; from += mostAtOnce) {
       await Promise.all(here.slice(from, from + mostAtOnce).map((work) => options.track(attendTo(scope, work))))
     }
-    return { done: expired + here.length, isDone: expired < limit && due.length < limit }
+    return { done: here.length, isDone: due.length < limit }
   }
 
   async function expireSome(scope: Scope, limit: number): Promise<number> {

@@ -7,16 +7,23 @@ import type { OutboxTable } from '../store/tables.ts'
 /** A piece of work. */
 export type Work = Omit<OutboxTable, 'company'>
 
-const dueText = `select id, kind, operation_id, payload, due_at, attempts, created_at from poppy_outbox
-  where company = :company and due_at <= :now order by due_at limit :limit`
-const due = statement<{ readonly now: number; readonly limit: number }, Work>({ sqlite: dueText, postgres: dueText })
+const dueText = (
+  which: string,
+) => `select id, kind, operation_id, payload, due_at, attempts, created_at from poppy_outbox
+  where company = :company and due_at <= :now and ${which} order by due_at limit :limit`
+const dueOf = (which: string) =>
+  statement<{ readonly now: number; readonly limit: number }, Work>({
+    sqlite: dueText(which),
+    postgres: dueText(which),
+  })
+const due = { tell: dueOf("kind = 'tell'"), do: dueOf("kind <> 'tell'") }
 
-/** What is due, the longest due first. */
+/** What is due, the longest due first: what is to be told to hooks, or what is to be done. One never waits for the other. */
 export async function dueWork(
   scope: Scope,
-  { now, limit }: { readonly now: number; readonly limit: number },
+  { what, now, limit }: { readonly what: 'tell' | 'do'; readonly now: number; readonly limit: number },
 ): Promise<readonly Work[]> {
-  return due(scope, { now, limit })
+  return due[what](scope, { now, limit })
 }
 
 const claimText = `update poppy_outbox set due_at = :until, attempts = attempts + 1

@@ -200,7 +200,7 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   deleteWhole: (scope) => retention.deleteWhole(scope, ['proposed']),
   readOperationsOf: (scope) => personOperations.readOperationsOf(scope, 'ada'),
   deleteOperationsOf: (scope) => personOperations.deleteOperationsOf(scope, 'ada'),
-  dueWork: (scope) => outbox.dueWork(scope, { now: later, limit: 1 }),
+  dueWork: (scope) => outbox.dueWork(scope, { what: 'do', now: later, limit: 1 }),
   claimWork: (scope) =>
     outbox.claimWork(scope, { work: { ...work, due_at: now, attempts: 0 }, now: later, until: later + 1 }),
   putOffWork: (scope) => outbox.putOffWork(scope, { work, until: later }),
