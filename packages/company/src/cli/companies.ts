@@ -1,7 +1,7 @@
 import { isServiceUrl } from '@poppyseed/protocol'
 import type { Database, Scope } from '../store/database.ts'
 import { CommandError } from './command-error.ts'
-import { clean } from './terminal.ts'
+import { clean, shellWord } from './terminal.ts'
 
 /** Which Company of a store a command is about: the one that is named, or the only one that there is. */
 
@@ -21,7 +21,7 @@ export async function findCompany(db: Database, named: string | undefined): Prom
       throw new CommandError(
         'which_company',
         `There are ${there.length} Companies in this store:${list}`,
-        `Try: --company ${clean(only)}`,
+        `Try: --company ${shellWord(only)}`,
       )
     return { db, company: only }
   }
@@ -31,7 +31,7 @@ export async function findCompany(db: Database, named: string | undefined): Prom
     throw new CommandError(
       'unknown_company',
       `No Personal Agent has come to ${clean(named)}. In this store there ${there.length === 1 ? 'is' : 'are'}:${list}`,
-      `Try: --company ${clean(there[0] ?? '')}`,
+      `Try: --company ${shellWord(there[0] ?? '')}`,
     )
   if (!isServiceUrl(named, true))
     throw new CommandError('invalid_input', 'A Company is named by its issuer, such as https://miramar.example.')

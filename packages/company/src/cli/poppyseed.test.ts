@@ -148,6 +148,15 @@ describe.each(stores)('poppyseed agents, on a store in $name', { timeout: 60_000
     expect([misspelt.code, misspelt.err]).toEqual([1, expect.stringContaining(`\n  ${company}\n`)])
   })
 
+  test('suggests nothing that a shell would run, whatever another Company of the store is called', async () => {
+    const hostile = "https://a.example/$(id)'`id`;\u001b[2J"
+    const { env } = await start([hostile, company])
+    const suggested = "Try: --company 'https://a.example/$(id)'\\''`id`;[2J'\n"
+    expect((await poppyseed(['agents', 'blocked'], env)).err.endsWith(suggested)).toBe(true)
+    const misspelt = await poppyseed(['agents', 'blocked', '--company', 'https://b.example'], env)
+    expect([misspelt.code, misspelt.err.endsWith(suggested)]).toEqual([1, true])
+  })
+
   test('wants the Company named where no agent has come yet', async () => {
     const { db, env } = await start([])
     const unclear = await poppyseed(['agents', 'blocked'], env)

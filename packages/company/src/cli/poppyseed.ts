@@ -3,7 +3,7 @@ import { type AgentsContext, block, blocked, list, unblock } from './agents.ts'
 import { CommandError, exitCodes } from './command-error.ts'
 import { findCompany } from './companies.ts'
 import { openStore } from './open-store.ts'
-import { createOutput, type Terminal } from './terminal.ts'
+import { createOutput, shellWord, type Terminal } from './terminal.ts'
 
 /** The world around `poppyseed`: a test hands in its own. */
 export interface Surroundings extends Terminal {
@@ -101,12 +101,6 @@ function whereOf({ store, company }: CommonOptions): string {
     company === undefined ? '' : ` --company ${shellWord(company)}`,
   ]
   return words.join('')
-}
-
-/** A word for a command line that a person may paste: quoted where a shell would read more into it. */
-function shellWord(text: string): string {
-  const word = text.replace(/\p{Cc}/gu, '')
-  return /^[A-Za-z0-9_.:/@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
 
 function readLimit(text: string): number {

@@ -87,3 +87,9 @@ export function table(rows: readonly (readonly string[])[], gap = 2): readonly s
       .trimEnd(),
   )
 }
+
+/** A word for a command line that a person may paste: quoted where a shell would read more into it. */
+export function shellWord(text: string): string {
+  const word = text.replace(/\p{Cc}/gu, '')
+  return /^[A-Za-z0-9_.:/@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+}
