@@ -72,7 +72,8 @@ export interface CompanyOperations {
   /** Those whose outcome nobody knows, the longest unknown first; 200 at most. */
   readonly unsettled: () => Promise<readonly OperationRecord[]>
   /**
-   * Writes what came of an operation whose outcome nobody knows: `succeeded(…)` or `failed(…)`.
+   * Writes what came of an operation whose outcome nobody knows: `succeeded(…)` or `failed(…)`. One that is `repeatable` may be
+   * performed again at this very moment: it is failed only where what you call takes its key no more.
    * @throws PoppyError `operation_not_found`; `revision_conflict` when its outcome is known, or `perform` has its time still
    */
   readonly settle: (id: string, outcome: Succeeded | Failed, settlement: Settlement) => Promise<OperationRecord>

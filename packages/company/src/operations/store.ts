@@ -310,10 +310,13 @@ export const settleOperation = transition<{
   'none',
 )
 
-/** Cancels what is in progress, once it is certain that nothing is left of it. Null when it ended meanwhile. */
-export const finishCancelled = transition<{ readonly result: string | null }>(
+/**
+ * Cancels what is in progress, once it is certain that nothing is left of it. Null when it ended meanwhile, or, with a turn,
+ * when another one has begun.
+ */
+export const finishCancelled = transition<{ readonly turn: number | null; readonly result: string | null }>(
   `state = 'cancelled', result = cast(:result as text), turn = turn + 1, ${over}`,
-  "state = 'in_progress'",
+  "state = 'in_progress' and (cast(:turn as bigint) is null or turn = cast(:turn as bigint))",
   'none',
 )
 

@@ -485,6 +485,48 @@ describe.each(stores)('operations on $name', ({ name, missing, fresh }) => {
     if (state === 'in_progress') expect((await trailOf(scope, id)).at(-1)?.event).toBe('cancel_answered')
   })
 
+  it.skipIf(missing)('are not called cancelled where they were begun again while that was found out', async () => {
+    const store = await fresh()
+    const [scope, other] = [await open(store), await open(store)]
+    await confirmed(scope)
+    const clock = { now: start }
+    const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const [looked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const booked: string[] = []
+    const again = definition({
+      repeatable: true,
+      async perform(_, { key, attempt }) {
+        if (attempt === 1) return unknown()
+        booked.push(key)
+        begun.resolve()
+        await gate.promise
+        return succeeded({ booking: 'B1' })
+      },
+      async cancel() {
+        if (booked.length > 0) return tooLate()
+        looked.resolve()
+        await answer.promise
+        return cancelled('It was never booked.')
+      },
+    })
+    await workerOf(scope, clock, again).perform()
+    const entry = { event: 'cancel_asked', channel: 'endpoint', who: {} } as const
+    await noteCancelAsked(scope, { id, now: start, entry })
+    const work = { id: `cancel:${id}`, kind: 'cancel', operation_id: id, payload: null } as const
+    await addWork(scope, { ...work, due_at: start, attempts: 0, created_at: start })
+    const asking = workerOf(scope, clock, again).sweep()
+    await looked.promise
+    const ahead = { now: start + 1100 }
+    const performing = workerOf(other, ahead, again).sweep()
+    await begun.promise
+    answer.resolve()
+    await asking
+    expect(await stateOf(other)).toBe('in_progress')
+    gate.resolve()
+    await performing
+    expect([booked.length, await stateOf(other)]).toEqual([1, 'succeeded'])
+  })
+
   it.skipIf(missing)('that nobody confirmed in time expire', async () => {
     const scope = await open(await fresh())
     await proposed(scope)

@@ -177,8 +177,12 @@ export function createWorker(options: WorkerOptions): OperationWorker {
     if (typeof answer === 'object') {
       const entry = { event: 'cancelled', channel: 'worker', who: {} } as const
       const result = answer.reason === undefined ? null : JSON.stringify({ reason: answer.reason.slice(0, 2000) })
-      await finishCancelled(scope, { id, result, now: now(), entry, tells: options.tells('cancelled') })
+      // What may be performed again could have been, since the company looked whether something is left of it.
+      const turn = definition.repeatable ? stored.operation.turn : null
+      const change = { id, turn, result, now: now(), entry, tells: options.tells('cancelled') }
+      const written = await finishCancelled(scope, change)
       options.changed(id)
+      if (written === null && turn !== null) return putOffWork(scope, { work, until: now() + pauseAfter(1) })
     } else if (answer === 'too_late' || work.attempts >= mostCancelTries) {
       const entry = { event: 'cancel_answered', channel: 'worker', who: {}, detail: { answer } } as const
       await addToTrail(scope, { id, now: now(), entry })

@@ -190,7 +190,7 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
     operations.finishOperation(scope, { ...change('begun'), turn: 1, state: 'succeeded', result: null }),
   settleOperation: (scope) =>
     operations.settleOperation(scope, { ...change('unknown'), state: 'failed', result: null }),
-  finishCancelled: (scope) => operations.finishCancelled(scope, { ...change('begun'), result: null }),
+  finishCancelled: (scope) => operations.finishCancelled(scope, { ...change('begun'), turn: null, result: null }),
   noteCancelAsked: (scope) => operations.noteCancelAsked(scope, change('begun')),
   addToTrail: (scope) => operations.addToTrail(scope, change('begun')),
   deleteOverOperations: async (scope) => {
