@@ -1,3 +1,4 @@
+import type { CompanyConfig } from 'poppyseed'
 import { describe, expect, it } from 'vitest'
 import { stores } from './setup/stores.ts'
 import type { WireAgent } from './setup/wire-agent.ts'
@@ -61,7 +62,7 @@ async function decide(world: World, codes: Codes, decision: 'approve' | 'decline
 
 describe.each(stores)('Device Sign-In on $name', ({ missing, fresh }) => {
   const test = it.skipIf(missing !== null)
-  const start = async () => makeWorld(config, (await fresh()).store())
+  const start = async (bend: Partial<CompanyConfig> = {}) => makeWorld({ ...config, ...bend }, (await fresh()).store())
 
   test('signs the Session in once the person has approved, and once only [4.6.complete, 4.6.pending, 4.6.start, K29]', async () => {
     const world = await start()
@@ -234,6 +235,21 @@ describe.each(stores)('Device Sign-In on $name', ({ missing, fresh }) => {
     world.site.account = { id: 'acc-maya', name: 'maya@example.com' }
     world.clock.now += 3_600_000
     expect((await submit(world, { user_code: 'BBBB-BBBB' })).status).toBe(400)
+  })
+
+  test('wrong codes are limited for an address too, whoever sits there, and other addresses go on', async () => {
+    let address = '198.51.100.7'
+    const world = await start({ address: () => address, limits: { consentPerAddress: false } })
+    const codes = await begin(world)
+    const guess = async (person: number) => {
+      world.site.account = { id: `acc-${person}`, name: `${person}@example.com` }
+      return (await submit(world, { user_code: 'BBBB-BBBB' })).status
+    }
+    for (let guesses = 0; guesses < 50; guesses++) expect(await guess(Math.floor(guesses / 10))).toBe(400)
+    expect(await guess(5)).toBe(429)
+    expect((await submit(world, { user_code: codes.user_code })).status).toBe(429)
+    address = '198.51.100.8'
+    expect((await submit(world, { user_code: codes.user_code })).status).toBe(200)
   })
 
   test('a hundred guesses at once are a hundred guesses', async () => {
