@@ -29,6 +29,20 @@ function inWords({ state, result }: Wire): string {
   return `\`${state}\``
 }
 
+/** What the company's own page says of each state. */
+const onPage: Readonly<Record<string, string>> = {
+  proposed: 'Nothing is done before.',
+  in_progress: 'This is confirmed, and is being done.',
+  succeeded: 'This is done.',
+  failed: 'This did not happen, and nothing was changed.',
+}
+
+/** The person is told the same as the agent. */
+async function sameOnPage({ origin, send }: Deposits, { operation_id: id, state }: Wire): Promise<void> {
+  const page = await send(new Request(`${origin}/poppy/operations/${id}/page`), 0)
+  expect(await page.text()).toContain(onPage[state])
+}
+
 async function dieAt(deposits: Deposits, point: DeathPoint): Promise<string> {
   const agent = asked(deposits.agent, deposits.token)
   const { operation_id: id } = await agent.propose('pay_deposit')
@@ -56,6 +70,7 @@ async function dieAt(deposits: Deposits, point: DeathPoint): Promise<string> {
   // Whatever was confirmed and not begun is begun now; what was begun is left alone until its time is over.
   if (point === 'confirmed') await expect.poll(async () => (await read()).state, patiently).toBe('succeeded')
   const afterwards = await read()
+  await sameOnPage(deposits, afterwards)
   await deposits.moveClock(60_000)
   if (point === 'started') {
     // Another instance with a slower clock could be at it still: that nothing happened is believed a while later.
@@ -65,6 +80,7 @@ async function dieAt(deposits: Deposits, point: DeathPoint): Promise<string> {
   await expect.poll(async () => (await read()).state, patiently).not.toBe('in_progress')
   await deposits.moveClock(60_000)
   const end = await read()
+  await sameOnPage(deposits, end)
   const taken = await deposits.taken(id)
   await agent.confirm(id)
   await expect.poll(async () => (await read()).state, patiently).not.toMatch(/proposed|in_progress/)
