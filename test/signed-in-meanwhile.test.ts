@@ -87,6 +87,28 @@ describe.each(stores)('credentials that are being checked on $name', ({ missing,
     expect(await statusOf(await ask(world, await world.start()))).toBe('complete')
   })
 
+  test('don’t bring back a right that was taken away meanwhile, and another agent’s go on', async () => {
+    const check = heldCheck()
+    const world = await makeWorld(check.config, (await fresh()).store())
+    const other = await world.newAgent()
+    for (const agent of [world.agent, other])
+      await world.signIn(agent, (await world.start(agent)).session_id, { scope: 'poppy:read poppy:write' })
+    const [mine, theirs] = [await world.start(), await world.start(other)]
+    const reached = check.hold()
+    const asked = ask(world, mine)
+    await reached
+    const asking = other.call('/poppy/sign-in', theirs.access_token, { body: { scope: 'poppy:read', credentials } })
+    world.clock.now += 1
+    expect(await world.company.accounts.takeAway('acc-maya', world.agent.clientId, 'poppy:read')).toBe(true)
+    check.letGo()
+    expect([await statusOf(await asked), await statusOf(await asking)]).toEqual(['failed', 'complete'])
+    const agents = await world.company.accounts.connectedAgents('acc-maya')
+    const rights = agents.find(({ clientId }) => clientId === world.agent.clientId)?.rights.map(({ scope }) => scope)
+    expect(rights).toEqual(['poppy:write'])
+    world.clock.now += 1
+    expect(await statusOf(await ask(world, await world.start()))).toBe('complete')
+  })
+
   test.each<[string, (world: World, blocked: Set<string>) => unknown]>([
     ['by the configuration', (world, blocked) => blocked.add(world.agent.clientId)],
     ['in the store', (world) => world.company.agents.block(world.agent.clientId)],

@@ -2,6 +2,7 @@ import { agentNames } from '../agents/store.ts'
 import { formLifetime } from '../sign-in/form-lifetime.ts'
 import type { Scope } from '../store/database.ts'
 import type { Wordings } from '../words/wording.ts'
+import { accessOf } from './access.ts'
 import { type ConnectedAgent, describeSignIn, mergeSignIns } from './connected-agent.ts'
 import { type ErasedPerson, erasePerson, exportPerson, type PersonData } from './person.ts'
 import { endForms, type Person } from './person-store.ts'
@@ -101,7 +102,13 @@ export function createAccounts(options: {
     },
     async takeAway(account, clientId, name) {
       if (!canBeKept(clientId) || !canBeKept(name)) return false
-      return alone(account, (scope) => takeScopeAway(scope, { account, clientId, name, ...signOut() }))
+      return alone(account, async (scope) => {
+        const how = signOut()
+        const isTaken = await takeScopeAway(scope, { account, clientId, name, ...how })
+        // 4.7: credentials that are being checked would bring it back
+        if (isTaken) await endForms(scope, { account: accessOf(account, clientId), until: how.now + formLifetime })
+        return isTaken
+      })
     },
     async revokeAll(account) {
       if (typeof account !== 'string' || account === '') throw new TypeError('revokeAll takes the id of an account.')

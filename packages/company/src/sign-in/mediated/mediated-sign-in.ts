@@ -1,4 +1,5 @@
 import { isId, makeId, PoppyError } from '@poppyseed/protocol'
+import { accessOf } from '../../accounts/access.ts'
 import { accountMismatch } from '../../accounts/account-token-grant.ts'
 import { grantSignIn } from '../../accounts/grant-sign-in.ts'
 import { wasEndedSince } from '../../accounts/person-store.ts'
@@ -99,11 +100,12 @@ export async function beginMediated(
 }
 
 /**
- * 4.9: whether the person ended this agent's access, or all access, since the credentials came: then they buy nothing any
- * more, as with a code on its way. Nobody ends it before the transaction does.
+ * 4.9: whether the person ended this agent's access, took a right of it away, or ended all access, since the credentials
+ * came: then they buy nothing any more, as with a code on its way. Nobody ends it before the transaction does.
  */
 async function isOvertaken(scope: Scope, { account, clientId }: MediatedSignIn, since: number): Promise<boolean> {
   if (await wasEndedSince(scope, { account, at: since })) return true
+  if (await wasEndedSince(scope, { account: accessOf(account, clientId), at: since })) return true
   return wasRevokedSince(scope, { account, clientId, since })
 }
 
