@@ -74,6 +74,8 @@ export function createPerformer(options: PerformerOptions): Performer {
     if (stored === null || stored.operation.state !== 'in_progress') return 'done'
     const definition = options.operations.get(stored.operation.name)
     if (definition === undefined) return 'no_definition'
+    // What isn't begun yet loses nothing; what was begun with nobody to wait for it would be unknown.
+    if (options.givenUp.aborted) return 'somebody_else'
     if (stored.operation.turn === 0) return perform(scope, stored, definition)
     // Another instance was quicker, and is at it.
     return isDue ? reconcile(scope, stored, definition) : 'somebody_else'

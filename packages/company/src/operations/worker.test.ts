@@ -61,6 +61,7 @@ function workerOf(
     readonly hooks?: OperationHooks
     readonly at?: (point: FaultPoint) => void | Promise<void>
     readonly log?: Logger
+    readonly givenUp?: AbortSignal
   } = {},
 ) {
   const running = new Set<Promise<unknown>>()
@@ -72,7 +73,7 @@ function workerOf(
     tells: tellsOf(hooks),
     now: () => clock.now,
     log: more.log ?? silent,
-    givenUp: new AbortController().signal,
+    givenUp: more.givenUp ?? new AbortController().signal,
     at: more.at ?? (() => {}),
     changed: () => {},
     track(work) {
@@ -525,6 +526,22 @@ describe.each(stores)('operations on $name', ({ name, missing, fresh }) => {
     gate.resolve()
     await performing
     expect([booked.length, await stateOf(other)]).toEqual([1, 'succeeded'])
+  })
+
+  it.skipIf(missing)('are not begun once the Company waits for nothing any more, but left to the next', async () => {
+    const scope = await open(await fresh())
+    await confirmed(scope)
+    const attempts: number[] = []
+    const once = definition({
+      perform(_, { attempt }) {
+        attempts.push(attempt)
+        return succeeded()
+      },
+    })
+    await workerOf(scope, { now: start }, once, { givenUp: AbortSignal.abort() }).perform()
+    expect([attempts, await eventsOf(scope)]).toEqual([[], ['proposed', 'confirmed']])
+    await workerOf(scope, { now: start }, once).sweep()
+    expect([attempts, await stateOf(scope)]).toEqual([[1], 'succeeded'])
   })
 
   it.skipIf(missing)('that nobody confirmed in time expire', async () => {
