@@ -2,156 +2,24 @@ import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import { now as start } from '../../../../test/setup/rows.ts'
 import { type FreshStore, silent, stores } from '../../../../test/setup/stores.ts'
-import type { FaultPoint } from '../faults/faults.ts'
-import { addWork, backlog } from '../outbox/store.ts'
-import type { Logger, Scope } from '../store/database.ts'
-import { compileSchema } from '../tools/schema.ts'
-import type { Operation } from './definition.ts'
-import { digestOf } from './digest.ts'
-import { type OperationHooks, tellsOf } from './hooks.ts'
-import { cancelled, failed, succeeded, tooLate, unknown } from './outcome.ts'
-import { settle } from './settle.ts'
 import {
-  cancelOperation,
-  confirmOperation,
-  findOperation,
-  insertOperation,
-  listOperations,
-  noteCancelAsked,
-  trailOf,
-} from './store.ts'
-import { createWorker, type OperationWorker } from './worker.ts'
+  company,
+  confirmed,
+  definition,
+  eventsOf,
+  id,
+  proposed,
+  stateOf,
+  workerOf,
+} from '../../../../test/setup/worked-operation.ts'
+import { addWork, backlog } from '../outbox/store.ts'
+import type { Scope } from '../store/database.ts'
+import type { OperationHooks } from './hooks.ts'
+import { failed, succeeded, unknown } from './outcome.ts'
+import { settle } from './settle.ts'
+import { findOperation, listOperations, trailOf } from './store.ts'
 
 /** What is confirmed is done at most once, whatever happens (Operations 6). */
-
-const company = 'https://miramar.example'
-const id = 'opn_1'
-
-/** A moment that tests move. */
-interface Clock {
-  now: number
-}
-
-const definition = (parts: Partial<Operation> = {}): Operation => ({
-  name: 'book_room',
-  title: undefined,
-  description: 'Books a room.',
-  input: compileSchema({ type: 'object' }, 'input', 'test'),
-  scopes: ['poppy:write'],
-  extension: undefined,
-  annotations: undefined,
-  approval: 'user',
-  expiresIn: 900_000,
-  timeout: 30_000,
-  performTimeout: 1000,
-  repeatable: false,
-  identity: undefined,
-  propose: () => ({ summary: 'Two nights.' }),
-  perform: () => succeeded({ booking: 'B1' }),
-  reconcile: undefined,
-  cancel: undefined,
-  ...parts,
-})
-
-function workerOf(
-  scope: Scope,
-  clock: Clock,
-  operation: Operation | null,
-  more: {
-    readonly hooks?: OperationHooks
-    readonly at?: (point: FaultPoint) => void | Promise<void>
-    readonly log?: Logger
-    readonly givenUp?: AbortSignal
-  } = {},
-) {
-  const running = new Set<Promise<unknown>>()
-  const hooks = more.hooks ?? {}
-  const worker: OperationWorker = createWorker({
-    scope: async () => scope,
-    operations: new Map(operation === null ? [] : [[operation.name, operation]]),
-    hooks,
-    tells: tellsOf(hooks),
-    now: () => clock.now,
-    log: more.log ?? silent,
-    givenUp: more.givenUp ?? new AbortController().signal,
-    at: more.at ?? (() => {}),
-    changed: () => {},
-    track(work) {
-      running.add(work)
-      void work.finally(() => running.delete(work))
-      return work
-    },
-  })
-  /** Pokes, and waits until nothing runs any more. */
-  const perform = async () => {
-    worker.poke(id)
-    while (running.size > 0) await Promise.allSettled(running)
-  }
-  return { ...worker, perform }
-}
-
-async function proposed(scope: Scope, { hooks = {} }: { readonly hooks?: OperationHooks } = {}) {
-  const fixed = {
-    operation_id: id,
-    revision: 1,
-    summary: 'Two nights.',
-    terms: '{"nights":2}',
-    input: '{}',
-    data: null,
-    approval: 'user',
-    expires_at: start + 900_000,
-  } as const
-  await insertOperation(scope, {
-    operation: {
-      id,
-      name: 'book_room',
-      client_id: 'https://agent.example/client',
-      user_id: 'user',
-      account: 'ada',
-      session_id: 's',
-      identity: null,
-      state: 'proposed',
-      revision: 1,
-      expires_at: start + 900_000,
-      confirmed_revision: null,
-      approved_by: null,
-      confirmed_at: null,
-      confirmed_scopes: null,
-      turn: 0,
-      started_at: null,
-      unknown_since: null,
-      cancel_asked_at: null,
-      trail: 0,
-      result: null,
-      created_at: start,
-      updated_at: start,
-      finished_at: null,
-    },
-    revision: { ...fixed, digest: digestOf(fixed), created_at: start },
-    entry: { event: 'proposed', channel: 'http', who: { clientId: 'https://agent.example/client' }, revision: 1 },
-    tells: tellsOf(hooks)('proposed'),
-  })
-}
-
-async function confirmed(scope: Scope, { hooks = {} }: { readonly hooks?: OperationHooks } = {}) {
-  await proposed(scope, { hooks })
-  const done = await confirmOperation(scope, {
-    grantId: null,
-    grantScopes: null,
-    id,
-    confirmed: 1,
-    approvedBy: 'user',
-    scopes: 'poppy:read poppy:write',
-    now: start,
-    dueAt: start,
-    entry: { event: 'confirmed', channel: 'endpoint', who: {}, revision: 1 },
-    tells: tellsOf(hooks)('confirmed'),
-  })
-  expect(done).not.toBeNull()
-}
-
-const stateOf = async (scope: Scope) => (await findOperation(scope, id))?.operation.state
-const eventsOf = async (scope: Scope) => (await trailOf(scope, id)).map(({ event }) => event)
 
 describe.each(stores)('operations on $name', ({ name, missing, fresh }) => {
   const open = async (store: FreshStore): Promise<Scope> => ({ db: await store.open(), company })
@@ -442,106 +310,6 @@ describe.each(stores)('operations on $name', ({ name, missing, fresh }) => {
     await worker.sweep()
     expect(keys).toEqual([`${id} 1`, `${id} 2`])
     expect(await stateOf(scope)).toBe('succeeded')
-  })
-
-  it.skipIf(missing)('are cancelled for certain before they began, and never performed then', async () => {
-    const scope = await open(await fresh())
-    await confirmed(scope)
-    const entry = { event: 'cancelled', channel: 'endpoint', who: {} } as const
-    expect(await cancelOperation(scope, { id, result: null, now: start, entry })).not.toBeNull()
-    let performed = 0
-    const worker = workerOf(
-      scope,
-      { now: start },
-      definition({
-        perform() {
-          performed++
-          return succeeded()
-        },
-      }),
-    )
-    await worker.perform()
-    await worker.sweep()
-    expect({ performed, state: await stateOf(scope) }).toEqual({ performed: 0, state: 'cancelled' })
-    expect(await cancelOperation(scope, { id, result: null, now: start, entry })).toBeNull()
-  })
-
-  it.skipIf(missing).each([
-    ['cancelled', () => cancelled('The hotel took it back.'), 'cancelled'],
-    ['too late', () => tooLate(), 'in_progress'],
-    ['without a handler', undefined, 'in_progress'],
-  ] as const)('that have begun are asked to stop: %s', async (_, cancel, state) => {
-    const scope = await open(await fresh())
-    await confirmed(scope)
-    const worker = workerOf(scope, { now: start }, definition({ perform: () => unknown(), cancel }))
-    await worker.perform()
-    await scope.db.transaction(async () => {
-      const entry = { event: 'cancel_asked', channel: 'endpoint', who: {} } as const
-      expect(await noteCancelAsked(scope, { id, now: start, entry })).not.toBeNull()
-      const work = { id: `cancel:${id}`, kind: 'cancel', operation_id: id, payload: null } as const
-      await addWork(scope, { ...work, due_at: start, attempts: 0, created_at: start })
-    })
-    await worker.sweep()
-    expect(await stateOf(scope)).toBe(state)
-    if (state === 'in_progress') expect((await trailOf(scope, id)).at(-1)?.event).toBe('cancel_answered')
-  })
-
-  it.skipIf(missing)('are not called cancelled where they were begun again while that was found out', async () => {
-    const store = await fresh()
-    const [scope, other] = [await open(store), await open(store)]
-    await confirmed(scope)
-    const clock = { now: start }
-    const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    const [looked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    const booked: string[] = []
-    const again = definition({
-      repeatable: true,
-      async perform(_, { key, attempt }) {
-        if (attempt === 1) return unknown()
-        booked.push(key)
-        begun.resolve()
-        await gate.promise
-        return succeeded({ booking: 'B1' })
-      },
-      async cancel() {
-        if (booked.length > 0) return tooLate()
-        looked.resolve()
-        await answer.promise
-        return cancelled('It was never booked.')
-      },
-    })
-    await workerOf(scope, clock, again).perform()
-    const entry = { event: 'cancel_asked', channel: 'endpoint', who: {} } as const
-    await noteCancelAsked(scope, { id, now: start, entry })
-    const work = { id: `cancel:${id}`, kind: 'cancel', operation_id: id, payload: null } as const
-    await addWork(scope, { ...work, due_at: start, attempts: 0, created_at: start })
-    const asking = workerOf(scope, clock, again).sweep()
-    await looked.promise
-    const ahead = { now: start + 1100 }
-    const performing = workerOf(other, ahead, again).sweep()
-    await begun.promise
-    answer.resolve()
-    await asking
-    expect(await stateOf(other)).toBe('in_progress')
-    gate.resolve()
-    await performing
-    expect([booked.length, await stateOf(other)]).toEqual([1, 'succeeded'])
-  })
-
-  it.skipIf(missing)('are not begun once the Company waits for nothing any more, but left to the next', async () => {
-    const scope = await open(await fresh())
-    await confirmed(scope)
-    const attempts: number[] = []
-    const once = definition({
-      perform(_, { attempt }) {
-        attempts.push(attempt)
-        return succeeded()
-      },
-    })
-    await workerOf(scope, { now: start }, once, { givenUp: AbortSignal.abort() }).perform()
-    expect([attempts, await eventsOf(scope)]).toEqual([[], ['proposed', 'confirmed']])
-    await workerOf(scope, { now: start }, once).sweep()
-    expect([attempts, await stateOf(scope)]).toEqual([[1], 'succeeded'])
   })
 
   it.skipIf(missing)('that nobody confirmed in time expire', async () => {
