@@ -550,8 +550,39 @@ describe('what either side reads by itself', () => {
   })
 })
 
+describe('operations', () => {
+  const operation = {
+    operation_id: 'opn_1',
+    revision: 2,
+    state: 'in_progress',
+    summary: 'Two nights.',
+    terms: { nights: 2, price: { amount: '260.00', currency: 'EUR' } },
+    expires_at: '2027-03-01T12:00:00Z',
+    user_approval_required: true,
+    confirmation: { revision: 2, approved_by: 'user', confirmed_at: '2027-02-27T09:00:00+01:00' },
+    result: { booking: 'B1' },
+  }
+  const bodies = fc.oneof(bentJson({ operation }), bentJson({ ...operation, id: 'x', status: 'failed' }), json)
+  fuzz(['readOperation', 'operationSchema', 'confirmationSchema'], bodies, (body) => {
+    const read = protocol.readOperation(body)
+    if (read === null) return
+    expect(read.operation_id).toMatch(/^[A-Za-z0-9_-]{1,256}$/)
+    expect(protocol.operationStates).toContain(read.state)
+    expect(Number.isInteger(read.revision) && read.revision >= 1).toBe(true)
+    expect(protocol.readOperation({ operation: read })).toEqual(read)
+  })
+  fuzz(
+    ['confirmRequestSchema'],
+    fc.oneof(bentJson({ revision: 1, approved_by: 'standing_permission' }), json),
+    (body) => {
+      const read = protocol.confirmRequestSchema.safeParse(body)
+      if (read.success) expect(protocol.approvals).toContain(read.data.approved_by)
+    },
+  )
+})
+
 /** Exports that read nothing from strangers. */
-const makers = ['makeBrowserAssertion', 'makeClientAssertion', 'makeProof', 'makeSessionAssertion']
+const makers = ['isFinalState', 'makeBrowserAssertion', 'makeClientAssertion', 'makeProof', 'makeSessionAssertion']
 
 describe('every parser of the protocol', () => {
   it('has stood above', () => {

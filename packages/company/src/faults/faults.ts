@@ -56,6 +56,8 @@ export function checkFaults(faults: unknown, isDevelopment: boolean): FaultSetti
 /** Makes the faults of one Company; null where none were set, so that nothing stands in a request's way. */
 export function createFaults(settings: FaultSettings | null, log: Logger): Faults | null {
   const dropAnswer = settings?.dropAnswer
+  if (settings?.atPoint !== undefined)
+    log.warn({}, 'FAULTS ARE ON: operations are held up or broken off on purpose at named points. For tests alone.')
   if (dropAnswer === undefined) return null
   log.warn({}, 'FAULTS ARE ON: answers are lost on purpose, after what they tell has happened. For tests alone.')
   return async (request, answer) => {

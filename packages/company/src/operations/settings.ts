@@ -74,7 +74,8 @@ export function checkOperations(
         endpoint: addresses.operations,
         ...(resource === undefined ? {} : { resource }),
       }),
-      ...(onPage === undefined ? {} : { [`${domains[0]}/confirmation`]: Object.freeze({ version: '1' }) }),
+      // Any proposal may ask for approval there, whatever its operation does by itself.
+      ...(hasPage ? { [`${domains[0]}/confirmation`]: Object.freeze({ version: '1' }) } : {}),
     },
   }
 }
