@@ -105,7 +105,7 @@ describe('what npm start says to type', () => {
     const confirmed = await poppy('operations', 'confirm', id, '--yes')
     expect([confirmed.code, confirmed.err]).toEqual([0, ''])
     expect(confirmed.out).toMatch(/total\.amount: 330\.00/)
-    expect(confirmed.out).toContain('State: done.')
+    expect(confirmed.out).toMatch(/State: done\.\n {2}Result +booking: MIR-\d+\n/)
     expect((await person.open(`${origin}/bookings`)).html).toMatch(/Booked by your agent at\s+(<!-- -->)?localhost:/)
     const again = await poppy('operations', 'confirm', id, '--yes')
     expect([again.code, (await person.open(`${origin}/bookings`)).html.split('Booked by your agent')]).toMatchObject([
@@ -155,7 +155,7 @@ describe('what npm start says to type', () => {
 
     // A browser of its own, which nobody signed in to.
     const opening = type('open', origin, `${origin}/bookings`)
-    await opening.says('\n\n')
+    await opening.says('Not in your own browser')
     const [address = ''] = /http:\/\/127\.0\.0\.1:\S+/.exec(opening.output.stdout) ?? []
     const itsBrowser = createPerson()
     const bookings = await itsBrowser.submit(await itsBrowser.open(address), { assertion: [] })

@@ -68,7 +68,7 @@ function show(operation: Operation): void {
 
 function sentenceOf(error: unknown): string {
   if (error instanceof AgentError && error.code === 'unreachable')
-    return `${error.message} Is the hotel open? Start it with: npm start`
+    return `${error.message} Is the hotel open? Start it with: npm start. If it is open elsewhere: npm run visit -- http://localhost:PORT`
   if (error instanceof AgentError || error instanceof VisitError) return error.message
   return error instanceof Error ? error.message : 'The reason is not known.'
 }

@@ -51,7 +51,7 @@ export async function playVisit(options: VisitOptions): Promise<VisitEnd> {
   const stay = await findStay(session, now)
   const { from, to, rooms, cheapest } = stay
   say(
-    `Searched rooms for two from ${from} to ${to}: ${rooms} are free, the cheapest is ${cheapest.name} at ${cheapest.total} €.`,
+    `Searched rooms for two from ${from} to ${to}: ${rooms} are free, the cheapest is ${cheapest.name} at €${cheapest.total}.`,
   )
 
   await isRefused(() => session.call('my_bookings', {}))

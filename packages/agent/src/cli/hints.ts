@@ -50,7 +50,7 @@ export function hintFor(
     case 'sign_in_unavailable':
       return command === 'discover' ? undefined : `Try: poppy discover ${at}`
     case 'client_refused':
-      return 'The Company must be able to fetch your agent’s identity. Try: poppy serve'
+      return 'It could not fetch your agent’s identity, or it keeps this agent out. For the first, try: poppy serve'
     default:
       return undefined
   }

@@ -38,6 +38,11 @@ export function showOperation(output: Output, operation: Operation): void {
   }
 }
 
+/** Shows what came of an operation, where the Company said so. */
+export function showResult(output: Output, { result }: Operation): void {
+  for (const row of table(rowsOf('Result', result))) output.line(`  ${row}`)
+}
+
 /** What can be done next. */
 export function nextFor(operation: Operation): string | undefined {
   const id = shellWord(operation.id)

@@ -5,7 +5,7 @@ import type { Operation } from '../../operations/operation.ts'
 import type { KnownOperation } from '../../operations/records.ts'
 import type { Session } from '../../session.ts'
 import { type CommandContext, openAgent, withAgent } from '../command.ts'
-import { nextFor, showOperation, stateWords } from '../operation-lines.ts'
+import { nextFor, showOperation, showResult, stateWords } from '../operation-lines.ts'
 import { clean, shellWord, table } from '../terminal.ts'
 
 /** `poppy operations`: what Companies proposed, and confirming it. */
@@ -154,6 +154,7 @@ async function confirm(
       ? `Confirmed at ${output.bold(clean(last.company.name))}, revision ${last.confirmation?.revision ?? last.revision}. State: ${stateWords[last.state]}.`
       : `Not confirmed. State: ${stateWords[last.state]}.`,
   )
+  showResult(output, last)
   if (last.objection !== undefined) output.line(`${output.bold('Beware:')} ${clean(last.objection, 400)}`)
   const next = nextFor(last)
   if (next !== undefined) output.line(next)
