@@ -7,7 +7,7 @@ import { outcome, type Tokens, verifierOf } from './setup/world.ts'
 // Two processes are one Company on one database, with every way in open and Account Tokens that rotate. What a person and
 // an agent do at the same moment, here and there, has one outcome, and both are told the same.
 
-const rounds = process.env.LONG ? 60 : 5
+const rounds = process.env.LONG ? 60 : 2
 const timeout = process.env.LONG ? 900_000 : 90_000
 const password = 'sea-view-42'
 
