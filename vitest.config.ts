@@ -26,8 +26,8 @@ export default defineConfig({
         test: { name: 'stories', include: ['examples/*/{src,payments}/**/*.test.ts', 'test/**/*.test.ts'] },
       },
     ],
-    // Every core: what a test waits for is mostly a process, a browser or a database of its own.
-    maxWorkers: '100%',
+    // More than the cores: what a test waits for is mostly a process, a browser, a database or a clock of its own.
+    maxWorkers: '150%',
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

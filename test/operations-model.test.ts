@@ -11,7 +11,7 @@ import { silent, stores } from './setup/stores.ts'
 // as unknown. LONG=1 tries thousands of them, other ones each time.
 
 const long = process.env.LONG !== undefined
-const runs = long ? { sqlite: 4000, postgres: 1500 } : { sqlite: 60, postgres: 25 }
+const runs = long ? { sqlite: 4000, postgres: 1500 } : { sqlite: 40, postgres: 12 }
 
 describe.each(stores)('operations on $name', { timeout: long ? 1_200_000 : 60_000 }, ({ name, missing, fresh }) => {
   async function open(): Promise<readonly Database[]> {
