@@ -130,23 +130,26 @@ async function propose(session: Session, name: string, input: object): Promise<O
 const room = (ahead: number) => ({ room: 'poniente', from: day(ahead), to: day(ahead + 2), guests: 2 })
 
 describe('a room that an agent books', () => {
-  it('is proposed with all its terms and holds nothing; approved it is booked once, shown as the agent’s, and mailed once', {
+  it('is proposed with all its terms and holds nothing; approved it is booked once, shown as the agent’s, and mailed once [ops.terms-complete, ops.summary-complete]', {
     timeout,
   }, async () => {
     const at = await open()
     const operation = await at.propose('book_room', room(40))
-    expect(operation).toMatchObject({
-      state: 'proposed',
-      terms: {
-        room: 'Poniente',
-        arrival: day(40),
-        departure: day(42),
-        nights: 2,
-        guests: 2,
-        total: { amount: '250.00', currency: 'EUR' },
-      },
+    expect(operation.state).toBe('proposed')
+    expect(operation.terms).toEqual({
+      room: 'Poniente',
+      arrival: day(40),
+      departure: day(42),
+      nights: 2,
+      guests: 2,
+      total: { amount: '250.00', currency: 'EUR' },
+      payment: 'At the hotel',
+      cancellation: 'Free until the day before arrival; a deposit that was paid is kept',
     })
-    expect(operation.summary).toMatch(/^Book Poniente for 2 guests, 2 nights: .*€250 in all.*You can cancel until/)
+    // In words: what, for how many, from when to when, for how much, how it is paid, and how to get out of it.
+    expect(operation.summary).toMatch(
+      /^Book Poniente for 2 guests, 2 nights: arrival on \w+, \d.*, departure on \w+, \d.*\. €250 in all, paid at the hotel\. You can cancel until the day before you arrive, and pay nothing then, unless you paid a deposit: that is kept\.$/,
+    )
     // The same wish again is the same operation; nothing is booked, and the room is free for others.
     expect((await at.propose('book_room', room(40))).id).toBe(operation.id)
     expect(await at.bookings()).toHaveLength(3)
@@ -185,13 +188,32 @@ describe('a room that an agent books', () => {
       await expect(at.propose('book_room', wish)).rejects.toThrow(why)
   })
 
-  it('is cancelled for what that costs; with a deposit paid meanwhile the terms no longer hold', {
+  it('is cancelled for what that costs; with a deposit paid meanwhile the terms no longer hold [ops.terms-complete, ops.summary-complete]', {
     timeout,
   }, async () => {
     const at = await open()
     const cancelling = await at.propose('cancel_booking', { booking: 'MIR-3121' })
-    expect(cancelling.terms).toMatchObject({ booking: 'MIR-3121', fee: { amount: '0.00', currency: 'EUR' } })
+    const isDay = expect.stringMatching(/^\d{4}-\d\d-\d\d$/)
+    const stay = { booking: 'MIR-3121', room: expect.any(String), arrival: isDay, departure: isDay }
+    expect(cancelling.terms).toEqual({
+      ...stay,
+      effect: 'The room is free for others at once',
+      fee: { amount: '0.00', currency: 'EUR' },
+    })
+    expect(cancelling.summary).toMatch(/^Cancel MIR-3121: .*The room is free for others at once\. You pay nothing\.$/)
     const deposit = await at.propose('pay_deposit', { booking: 'MIR-3121' })
+    const euros = { amount: expect.stringMatching(/^\d+\.\d\d$/), currency: 'EUR' }
+    expect(deposit.terms).toEqual({
+      ...stay,
+      deposit: euros,
+      payment: 'By the card that the hotel has',
+      counts: 'Towards the price of the stay',
+      stay: euros,
+      refund: 'None if the booking is cancelled',
+    })
+    expect(deposit.summary).toMatch(
+      /^Pay a deposit of €\S+ for MIR-3121, .*, by the card that we have of you\. It counts towards the €\S+ of the stay, and is not given back if you cancel the booking\.$/,
+    )
     await at.confirm(deposit)
     expect((await at.wait(deposit)).state).toBe('succeeded')
     await at.confirm(cancelling)

@@ -58,12 +58,12 @@ export const operations = section('ops', {
     'cancel-certain': 'table: company MUST say cancelled only when that is certain',
     'unknown-outcome': 'table: company MUST keep an operation in_progress while its outcome is unknown',
     'failed-certain': 'table: company MUST say failed only when certainly nothing happened',
-  },
-  later: {
     'terms-complete': 'table: company MUST have each effect and cost in terms when it states them',
     'summary-complete': 'table: company MUST state the whole of the operation in plain words in its summary',
     'partial-effects':
       'table: company MUST end partial effects as succeeded with a truthful result, or leave them in_progress',
+  },
+  later: {
     'message-never-confirms': 'table: company MUST NOT take a message as a confirmation',
     'close-keeps': 'table: company MUST NOT cancel operations because their conversation closes',
   },

@@ -111,7 +111,14 @@ function cancelBookingOperation(database: HotelDatabase, now: () => number) {
         const cost = deposit > 0 ? `The deposit of ${format.money(deposit)} is not given back.` : 'You pay nothing.'
         return {
           summary: `Cancel ${id}: ${roomName}, ${format.stay(arrival, departure)}. The room is free for others at once. ${cost}`,
-          terms: { booking: id, room: roomName, arrival, departure, fee: money(deposit) },
+          terms: {
+            booking: id,
+            room: roomName,
+            arrival,
+            departure,
+            effect: 'The room is free for others at once',
+            fee: money(deposit),
+          },
           data: { fee: deposit },
         }
       }),
@@ -164,7 +171,17 @@ function payDepositOperation(database: HotelDatabase, payments: PaymentService) 
         const { roomName, arrival, departure, total } = booking
         return {
           summary: `Pay a deposit of ${format.money(euros)} for ${id}, ${roomName}, ${format.stay(arrival, departure)}, by the card that we have of you. It counts towards the ${format.money(total)} of the stay, and is not given back if you cancel the booking.`,
-          terms: { booking: id, room: roomName, deposit: money(euros), refund: 'None if the booking is cancelled' },
+          terms: {
+            booking: id,
+            room: roomName,
+            arrival,
+            departure,
+            deposit: money(euros),
+            payment: 'By the card that the hotel has',
+            counts: 'Towards the price of the stay',
+            stay: money(total),
+            refund: 'None if the booking is cancelled',
+          },
           data: { amount: euros * 100 },
         }
       }),

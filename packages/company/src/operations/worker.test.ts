@@ -91,6 +91,33 @@ describe.each(stores)('operations on $name', ({ name, missing, fresh }) => {
     })
   })
 
+  it.skipIf(missing)(
+    'of which only a part happened succeed with what did and what did not [ops.partial-effects]',
+    async () => {
+      const scope = await open(await fresh())
+      await confirmed(scope)
+      const told = { booked: ['3 March'], notBooked: ['4 March'] }
+      await workerOf(scope, { now: start }, definition({ perform: () => succeeded(told) })).perform()
+      const stored = await findOperation(scope, id)
+      expect(stored?.operation).toMatchObject({ state: 'succeeded', result: JSON.stringify(told) })
+    },
+  )
+
+  it.skipIf(missing)(
+    'that break off in the middle are not called failed, but stay in progress [ops.partial-effects, ops.failed-certain]',
+    async () => {
+      const scope = await open(await fresh())
+      await confirmed(scope)
+      const done: string[] = []
+      const perform = () => {
+        done.push('the room')
+        throw new Error('the deposit')
+      }
+      await workerOf(scope, { now: start }, definition({ perform })).perform()
+      expect({ done, state: await stateOf(scope) }).toEqual({ done: ['the room'], state: 'in_progress' })
+    },
+  )
+
   it.skipIf(missing)('are performed once by two instances that begin at once', async () => {
     const store = await fresh()
     const scopes = [await open(store), await open(store)]
