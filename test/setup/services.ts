@@ -3,6 +3,8 @@
  * their addresses to the tests. Where the platform has neither, tests find `null` and the reason, and skip.
  */
 
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { inflateChromium } from './chromium.ts'
 import { startPostgres } from './postgres-server.ts'
@@ -22,6 +24,8 @@ declare module 'vitest' {
 
 /** Vitest's global setup; what it returns is the tear-down. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // Hundreds of processes read the same sources: what Node made of them is kept for the next one.
+  process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'poppyseed-compile-cache')
   // One after the other: inflating moves TMPDIR for a moment, and PostgreSQL reads it too.
   const chromium = await inflateChromium()
   project.provide('chromiumPath', 'path' in chromium ? chromium.path : null)

@@ -13,7 +13,7 @@ export type SiteEnv = { readonly Variables: { readonly visitor: Visitor } }
 export type SiteContext = Context<SiteEnv>
 
 /** What a page may answer with. */
-export type PageStatus = 200 | 400 | 403 | 404 | 409 | 429 | 500
+export type PageStatus = 200 | 400 | 403 | 404 | 409 | 429 | 500 | 503
 
 /** Nobody in particular: also where who it is could not be found out. */
 const stranger: Visitor = { kind: 'person', guest: null, formOwner: undefined }

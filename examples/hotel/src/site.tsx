@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Hono } from 'hono'
 import { getCookie } from 'hono/cookie'
 import { parse } from 'hono/utils/cookie'
+import { PoppyError } from 'poppyseed'
 import { dayAt } from './days.ts'
 import { formTokens, refuseCrossSite } from './forms.ts'
 import { guestRoutes } from './guest-routes.tsx'
@@ -128,6 +129,12 @@ export function createSite(options: SiteOptions): Site {
     if (error instanceof Refusal) {
       const title = error.code === 'not_found' ? 'Nothing here but the sea' : 'That did not work'
       return page(context, <MessagePage visit={visit} title={title} text={error.message} />, STATUS[error.code])
+    }
+    if (error instanceof PoppyError && error.code === 'temporarily_unavailable') {
+      // The hotel is closing for a moment, to be opened again.
+      context.header('retry-after', '1')
+      const text = 'We are back in a moment. Nothing was changed; try again.'
+      return page(context, <MessagePage visit={visit} title="One moment" text={text} />, 503)
     }
     options.log?.(`${context.req.method} ${context.req.routePath} failed: ${error.name}: ${error.message}`)
     const text = 'Something broke on our side. Your bookings are safe. Try again in a moment.'

@@ -10,6 +10,7 @@ import { createRegistration } from './agents/registration.ts'
 import { newPerHourOf } from './agents/settings.ts'
 import { findAgent, isAgentBlocked } from './agents/store.ts'
 import { type BrowserReader, readBrowserPrincipal } from './browser/browser-principal.ts'
+import { readCookies } from './browser/cookie.ts'
 import { type CheckedConfig, type CompanyConfig, checkConfig } from './config.ts'
 import { createAddressMarks } from './crypto/address-mark.ts'
 import { createKeyImporter } from './crypto/key-importer.ts'
@@ -81,6 +82,7 @@ export interface Company {
    * if (agent && !agent.scopes.includes('poppy:read')) return forbidden()
    * const account = agent ? agent.account : await site.account(request)
    * ```
+   * @throws PoppyError `temporarily_unavailable` for a request with the agent's cookie while the Company is closing
    */
   readonly browserPrincipal: (request: Request) => Promise<Principal | null>
   /**
@@ -369,7 +371,10 @@ export function createCompany(config: CompanyConfig): Company {
     }),
     supports: async (principal, extension) => extensionCheck.has(principal, extension),
     browserPrincipal: async (request) =>
-      browsers === null ? null : lifecycle.run(() => readBrowserPrincipal(request, browsers)),
+      // Who brings no cookie of ours is nobody's browser, whether the store answers or not: a site's own visitors go on.
+      browsers === null || readCookies(request, browsers.cookie.name).length === 0
+        ? null
+        : lifecycle.run(() => readBrowserPrincipal(request, browsers)),
     accounts,
     agents: createAgents({ scope: lifecycle.scope, now, log, allowHttp: development }),
     operations: Object.freeze(operations.ofCompany),

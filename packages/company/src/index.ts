@@ -22,12 +22,12 @@ export type { AnswerAt, FaultPoint, FaultSettings } from './faults/faults.ts'
 export type { CloseOptions, Worked } from './lifecycle.ts'
 export type { Agreement, TrailEntry } from './operations/agreement.ts'
 export type {
-  By as OperationChangedBy,
   CompanyOperations,
+  OperationChangedBy,
   OperationRecord,
+  OperationRevision,
   OperationsAsked,
   OperationsPage,
-  Revision as OperationRevision,
 } from './operations/company-operations.ts'
 export type { ApprovalNeed, Operation, Proposal, WorkContext } from './operations/definition.ts'
 export type { OperationEvent, OperationHooks } from './operations/hooks.ts'

@@ -39,12 +39,12 @@ export interface OperationsPage {
 }
 
 /** Who does something, in the company's words: a member of staff, a job. It stands in the trail. */
-export interface By {
+export interface OperationChangedBy {
   readonly by: string
 }
 
 /** What `company.operations.revise` is given: which revision it replaces, and a whole proposal. `data` left out stays. */
-export interface Revision extends Proposal<Readonly<Record<string, unknown>> | null> {
+export interface OperationRevision extends Proposal<Readonly<Record<string, unknown>> | null> {
   /** The revision that is the latest now, as far as you know. */
   readonly revision: number
 }
@@ -62,13 +62,13 @@ export interface CompanyOperations {
    * @throws PoppyError `operation_not_found`; `revision_conflict` when another revision is the latest, or nobody may
    * confirm it any more
    */
-  readonly revise: (id: string, revision: Revision, by: By) => Promise<OperationRecord>
+  readonly revise: (id: string, revision: OperationRevision, by: OperationChangedBy) => Promise<OperationRecord>
   /**
    * Cancels what has not begun; what has, its `cancel` is asked to stop, and that may come too late. Gives the operation as
    * it is then.
    * @throws PoppyError `operation_not_found`
    */
-  readonly cancel: (id: string, by: By & { readonly reason?: string }) => Promise<OperationRecord>
+  readonly cancel: (id: string, by: OperationChangedBy & { readonly reason?: string }) => Promise<OperationRecord>
   /** Those whose outcome nobody knows, the longest unknown first; 200 at most. */
   readonly unsettled: () => Promise<readonly OperationRecord[]>
   /**
