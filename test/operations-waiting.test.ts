@@ -20,11 +20,26 @@ const slow = (gate: Promise<void>) => [
 
 async function open() {
   const gate = Promise.withResolvers<void>()
-  const world = await openBookings({ operations: slow(gate.promise) })
+  let arrived = () => {}
+  const world = await openBookings({ operations: slow(gate.promise) }, undefined, (company) => (request) => {
+    const answer = company.fetch(request)
+    if (request.url.includes('wait=')) arrived()
+    return answer
+  })
   const { access_token } = await signedIn(world)
   const agent = asked(world.agent, access_token)
   const { operation_id: id } = await agent.propose('slow')
-  return { world, agent, id, gate }
+  /** Begins to wait: it has arrived, and another request has gone its way after it. */
+  async function wait(): Promise<{ readonly answer: Promise<Response> }> {
+    const there = new Promise<void>((resolve) => {
+      arrived = resolve
+    })
+    const answer = agent.read(id, '?wait=30')
+    await there
+    await agent.read(id)
+    return { answer }
+  }
+  return { world, agent, id, gate, wait }
 }
 
 /** Whether it is answered yet, after other requests have come and gone. */
@@ -39,15 +54,15 @@ async function isAnswered(answer: Promise<Response>, meanwhile: () => Promise<un
 
 describe('a wait', () => {
   it('ends with the next change: a revision, a confirmation, the end', async () => {
-    const { world, agent, id, gate } = await open()
-    const first = agent.read(id, '?wait=30')
+    const { world, agent, id, gate, wait } = await open()
+    const { answer: first } = await wait()
     expect(await isAnswered(first, () => agent.read(id))).toBe(false)
     await world.company.operations.revise(id, { revision: 1, summary: 'Slower.' }, { by: 'Rita' })
     expect((await told(await first)).operation).toMatchObject({ revision: 2, summary: 'Slower.' })
-    const second = agent.read(id, '?wait=30')
+    const { answer: second } = await wait()
     const confirmed = agent.confirm(id, { revision: 2, approved_by: 'user', wait: 30 })
     expect((await told(await second)).is).toBe('200 in_progress')
-    const third = agent.read(id, '?wait=30')
+    const { answer: third } = await wait()
     expect(await isAnswered(confirmed, () => agent.read(id))).toBe(false)
     gate.resolve()
     expect((await told(await confirmed)).is).toBe('200 succeeded')
@@ -57,10 +72,9 @@ describe('a wait', () => {
   })
 
   it('ends when a proposal is over, and when nothing is waited for', async () => {
-    const { world, agent, id, gate } = await open()
+    const { world, agent, id, gate, wait } = await open()
     expect((await told(await agent.read(id, '?wait=0'))).is).toBe('200 proposed')
-    const waiting = agent.read(id, '?wait=30')
-    await agent.read(id)
+    const { answer: waiting } = await wait()
     world.clock.now += 900_000
     await agent.read(id)
     expect((await told(await waiting)).is).toBe('200 expired')
@@ -68,10 +82,9 @@ describe('a wait', () => {
   })
 
   it('tells nothing to whoever was signed out meanwhile', async () => {
-    const { world, agent, id, gate } = await open()
+    const { world, agent, id, gate, wait } = await open()
     await agent.confirm(id)
-    const waiting = agent.read(id, '?wait=30')
-    await agent.read(id)
+    const { answer: waiting } = await wait()
     await world.company.accounts.revokeAll('acc-maya')
     gate.resolve()
     expect(await outcome(await waiting)).toBe('403 sign_in_required')
@@ -92,9 +105,8 @@ describe('a wait', () => {
   })
 
   it('is answered when the Company closes', async () => {
-    const { world, agent, id, gate } = await open()
-    const waiting = agent.read(id, '?wait=30')
-    await agent.read(id)
+    const { world, gate, wait } = await open()
+    const { answer: waiting } = await wait()
     const closing = world.company.close()
     expect((await told(await waiting)).is).toBe('200 proposed')
     gate.resolve()

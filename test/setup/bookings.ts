@@ -82,9 +82,13 @@ export const bookings = (counts: Counts = { propose: 0, perform: 0 }) => [
 ]
 
 /** A world with operations, whose agents list the extension. */
-export async function openBookings(config: Partial<CompanyConfig> = {}, store?: Store) {
+export async function openBookings(
+  config: Partial<CompanyConfig> = {},
+  store?: Store,
+  via?: Parameters<typeof makeWorld>[2],
+) {
   const counts: Counts = { propose: 0, perform: 0 }
-  const world = await makeWorld({ tools: testTools(), operations: bookings(counts), ...config }, store)
+  const world = await makeWorld({ tools: testTools(), operations: bookings(counts), ...config }, store, via)
   lists(world.agent)
   return { ...world, counts }
 }
