@@ -22,6 +22,10 @@ describe('the error table', () => {
     ['insufficient_scope', 403, 403],
     ['extension_required', 403, 403],
     ['rate_limited', 429, 429],
+    ['user_approval_required', 403, 403],
+    ['company_confirmation_required', 403, 403],
+    ['revision_conflict', 409, 409],
+    ['operation_not_found', 404, 404],
   ] as const)('gives %s status %d at an API and %d at the token endpoint', (code, status, atTokenEndpoint) => {
     const row = errorRow(code)
     expect(row.status).toBe(status)
@@ -43,7 +47,7 @@ describe('the error table', () => {
     for (const [code, row] of Object.entries(errorTable)) {
       expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/)
       expect(row.status).toBeGreaterThanOrEqual(400)
-      expect(row.section).toMatch(/^\d(\.\d{1,2})?$/)
+      expect(row.section).toMatch(/^(?:Operations )?\d(\.\d{1,2})?$/)
     }
   })
 

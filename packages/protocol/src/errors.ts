@@ -5,7 +5,7 @@
 
 /** What the table says of a code. */
 export interface ErrorRow {
-  /** The section of draft 0.1 (or the RFC beneath it) that the code comes from. */
+  /** The section that the code comes from: of draft 0.1, or of the Operations extension where it says so. */
   readonly section: string
   /** HTTP status at APIs and pages. */
   readonly status: number
@@ -41,7 +41,7 @@ export const errorTable = {
   insufficient_scope: { section: '6', status: 403, challenge: true },
   extension_required: { section: '3.3', status: 403 },
   rate_limited: { section: '4.3', status: 429 },
-  // Operations extension, version 1
+  // Operations extension, version 1; the codes of 5.2 and of an unknown operation are our reading of it
   user_approval_required: { section: 'Operations 9', status: 403 },
   company_confirmation_required: { section: 'Operations 8', status: 403 },
   revision_conflict: { section: 'Operations 5.2', status: 409 },
