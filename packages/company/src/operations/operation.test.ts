@@ -84,7 +84,7 @@ describe('an operation', () => {
         return succeeded()
       },
     })
-    operation({
+    const made = operation({
       name: 'call',
       description: 'Calls back.',
       propose: (_input, { principal }) => {
@@ -100,7 +100,8 @@ describe('an operation', () => {
     expectTypeOf<OperationDefinition<undefined>['approval']>().toEqualTypeOf<
       'user' | 'standing_permission' | 'page' | undefined
     >()
-    expect(true).toBe(true)
+    // The types are judged by the type check; what is left out stands for what the documents say.
+    expect([made.scopes, made.approval, made.expiresIn, made.repeatable]).toEqual([[], 'user', 900_000, false])
   })
 })
 
