@@ -26,6 +26,12 @@ describe('the error table', () => {
     ['company_confirmation_required', 403, 403],
     ['revision_conflict', 409, 409],
     ['operation_not_found', 404, 404],
+    ['conversation_not_found', 404, 404],
+    ['conversation_closed', 409, 409],
+    ['direct_conversation_open', 409, 409],
+    ['message_id_conflict', 409, 409],
+    ['invalid_cursor', 400, 400],
+    ['cursor_expired', 410, 410],
   ] as const)('gives %s status %d at an API and %d at the token endpoint', (code, status, atTokenEndpoint) => {
     const row = errorRow(code)
     expect(row.status).toBe(status)

@@ -46,6 +46,13 @@ export const errorTable = {
   company_confirmation_required: { section: 'Operations 8', status: 403 },
   revision_conflict: { section: 'Operations 5.2', status: 409 },
   operation_not_found: { section: 'Operations 9', status: 404 },
+  // 7.13: conversations
+  conversation_not_found: { section: '7.13', status: 404 },
+  conversation_closed: { section: '7.13', status: 409 },
+  direct_conversation_open: { section: '7.10', status: 409 },
+  message_id_conflict: { section: '7.3', status: 409 },
+  invalid_cursor: { section: '7.5', status: 400 },
+  cursor_expired: { section: '7.5', status: 410 },
   // Not standardised: plain HTTP
   not_found: { section: '7.13', status: 404 },
   method_not_allowed: { section: '7.13', status: 405 },
