@@ -194,6 +194,7 @@ async function propose(scope: Parameters<typeof insertOperation>[0], count: numb
           created_at: now,
           updated_at: now,
           finished_at: null,
+          conversation_id: null,
         },
         revision: { ...fixed, digest: digestOf(fixed), created_at: now },
         entry: { event: 'proposed', channel: 'http', who: { clientId: principal.clientId }, revision: 1 },

@@ -107,6 +107,7 @@ export function operationRow(
     created_at: now,
     updated_at: now,
     finished_at: null,
+    conversation_id: null,
     ...row,
   }
 }

@@ -125,6 +125,7 @@ export async function proposed(scope: Scope, { hooks = {} }: { readonly hooks?: 
       created_at: start,
       updated_at: start,
       finished_at: null,
+      conversation_id: null,
     },
     revision: { ...fixed, digest: digestOf(fixed), created_at: start },
     entry: { event: 'proposed', channel: 'http', who: { clientId: 'https://agent.example/client' }, revision: 1 },

@@ -23,7 +23,7 @@ export async function readOperationsOf(scope: Scope, person: Person): Promise<Pe
   const operations = await operationsOf(scope, person)
     .select(['id', 'name', 'client_id', 'user_id', 'account', 'session_id', 'state', 'revision', 'expires_at'])
     .select(['confirmed_revision', 'approved_by', 'confirmed_at', 'confirmed_scopes', 'started_at', 'unknown_since'])
-    .select(['cancel_asked_at', 'result', 'created_at', 'updated_at', 'finished_at'])
+    .select(['cancel_asked_at', 'result', 'created_at', 'updated_at', 'finished_at', 'conversation_id'])
     .orderBy('created_at')
     .orderBy('id')
     .execute()

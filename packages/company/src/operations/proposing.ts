@@ -110,6 +110,7 @@ const untouched = {
   trail: 1,
   result: null,
   finished_at: null,
+  conversation_id: null,
 } as const
 
 /** Who an agent is, as a trail has it. */

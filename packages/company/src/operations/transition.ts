@@ -52,6 +52,7 @@ export const operationColumns = [
   'created_at',
   'updated_at',
   'finished_at',
+  'conversation_id',
 ] as const satisfies readonly (keyof Changed)[]
 const returned = operationColumns.join(', ')
 

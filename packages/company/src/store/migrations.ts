@@ -303,6 +303,107 @@ const migrations: readonly Migration[] = [
       await createIndex('poppy_outbox', ['company', 'operation_id'])
     },
   },
+  {
+    title: 'Conversations',
+    async run({ createTable, createIndex, addColumn }) {
+      await createTable('poppy_conversations', ['company', 'id'], {
+        company: 'text',
+        id: 'text',
+        client_id: 'text',
+        user_id: 'text',
+        account: 'text?',
+        parent_id: 'text?',
+        direct_id: 'text?',
+        status: 'text',
+        responder: 'text',
+        version: 'count',
+        last_event: 'count',
+        first_event: 'count',
+        oldest_at: 'time',
+        context: 'text',
+        session_id: 'text',
+        caller_user_id: 'text',
+        caller_account: 'text?',
+        grant_id: 'text?',
+        scopes: 'text',
+        epoch: 'count',
+        sender: 'text',
+        asked: 'count',
+        answered: 'count',
+        turn: 'count',
+        runner: 'count',
+        attempts: 'count',
+        turn_due_at: 'time?',
+        held_by: 'text?',
+        held_name: 'text?',
+        queued_at: 'time?',
+        queue_reason: 'text?',
+        care_due_at: 'time?',
+        notes: 'count',
+        created_at: 'time',
+        updated_at: 'time',
+        closed_at: 'time?',
+      })
+      await createIndex('poppy_conversations', ['company', 'client_id', 'user_id'])
+      await createIndex('poppy_conversations', ['company', 'account'], 'where set')
+      await createIndex('poppy_conversations', ['company', 'parent_id'], 'where set')
+      await createIndex('poppy_conversations', ['company', 'turn_due_at'], 'where set')
+      await createIndex('poppy_conversations', ['company', 'care_due_at'], 'where set')
+      await createIndex('poppy_conversations', ['company', 'queued_at'], 'where set')
+      await createIndex('poppy_conversations', ['company', 'held_by'], 'where set')
+      await createIndex('poppy_conversations', ['company', 'oldest_at'])
+      await createIndex('poppy_conversations', ['company', 'closed_at'], 'where set')
+      await createTable('poppy_events', ['company', 'conversation_id', 'number'], {
+        company: 'text',
+        conversation_id: 'text',
+        number: 'count',
+        type: 'text',
+        body: 'text',
+        written_for: 'text?',
+        created_at: 'time',
+      })
+      await createIndex('poppy_events', ['company', 'conversation_id', 'written_for'], 'unique where set')
+      await createTable('poppy_receipts', ['company', 'client_id', 'user_id', 'message_id'], {
+        company: 'text',
+        client_id: 'text',
+        user_id: 'text',
+        message_id: 'text',
+        conversation_id: 'text',
+        digest: 'text',
+        code: 'count',
+        status: 'text',
+        responder: 'text',
+        event: 'count',
+      })
+      await createIndex('poppy_receipts', ['company', 'conversation_id'])
+      await createTable('poppy_steps', ['company', 'conversation_id', 'turn', 'step'], {
+        company: 'text',
+        conversation_id: 'text',
+        turn: 'count',
+        step: 'count',
+        digest: 'text',
+        outcome: 'text',
+        created_at: 'time',
+      })
+      await createTable('poppy_notes', ['company', 'conversation_id', 'number'], {
+        company: 'text',
+        conversation_id: 'text',
+        number: 'count',
+        kind: 'text',
+        who: 'text',
+        text: 'text',
+        data: 'text?',
+        created_at: 'time',
+      })
+      await createTable('poppy_staff', ['company', 'staff_id'], {
+        company: 'text',
+        staff_id: 'text',
+        name: 'text',
+        seen_at: 'time',
+      })
+      await addColumn('poppy_operations', 'conversation_id', 'text?')
+    },
+  },
 ]
 
 /** The schema that this release of the library works with. */

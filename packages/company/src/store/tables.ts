@@ -19,6 +19,12 @@ export interface Tables {
   poppy_revisions: RevisionsTable
   poppy_trail: TrailTable
   poppy_outbox: OutboxTable
+  poppy_conversations: ConversationsTable
+  poppy_events: EventsTable
+  poppy_receipts: ReceiptsTable
+  poppy_steps: StepsTable
+  poppy_notes: NotesTable
+  poppy_staff: StaffTable
   poppy_schema: SchemaTable
 }
 
@@ -223,6 +229,8 @@ export interface OperationsTable {
   cancel_asked_at: number | null
   /** 1 once its person was erased while it was in progress: it goes when it has ended. */
   to_erase: number | null
+  /** The conversation in which it was proposed, which is told what becomes of it (Operations 4.3); null for any other. */
+  conversation_id: string | null
   /** How many entries its trail has. */
   trail: number
   /** JSON. */
@@ -281,4 +289,125 @@ export interface OutboxTable {
   /** How often it was claimed. */
   attempts: number
   created_at: number
+}
+
+/** 7: conversations, one row each. Every change compares `version` and raises it, and appends its events with it. */
+export interface ConversationsTable {
+  company: string
+  id: string
+  client_id: string
+  user_id: string
+  /** Set once it used the User's account (7.2): from then on it is the account's, and never another's. */
+  account: string | null
+  /** The conversation before it, for a Direct Conversation (7.10). */
+  parent_id: string | null
+  /** The Direct Conversation that is open beside it. */
+  direct_id: string | null
+  status: 'working' | 'idle' | 'queued' | 'closed'
+  responder: 'agent' | 'human'
+  /** Counts changes. */
+  version: number
+  /** The number of the newest event; 0 for none. */
+  last_event: number
+  /** The number of the oldest event that is kept, and when that was written. */
+  first_event: number
+  oldest_at: number
+  /** JSON: all that messages said of the User's situation (7.4), a newer fact in place of an older one. */
+  context: string
+  /** Whose message was accepted last, and with which rights (reading 22): what turns and staff may do follows them. */
+  session_id: string
+  caller_user_id: string
+  caller_account: string | null
+  grant_id: string | null
+  scopes: string
+  epoch: number
+  /** Who wrote the last message of the Personal Agent's side. */
+  sender: 'agent' | 'human'
+  /** The number of the newest message that asks for a reply, and of the newest that a turn has answered. */
+  asked: number
+  answered: number
+  /** Counts turns; what a turn writes has its number in its key. */
+  turn: number
+  /** Counts who may write for the turn: only the newest runner may. */
+  runner: number
+  /** How often the turn was begun. */
+  attempts: number
+  /** When the turn is to be begun or taken over; null while none is wanted. */
+  turn_due_at: number | null
+  /** Who of the staff has it, and until when without a sign of life. */
+  held_by: string | null
+  held_name: string | null
+  queued_at: number | null
+  queue_reason: string | null
+  /** When it has to be looked at: somebody waits too long, is gone, or nothing happens any more. */
+  care_due_at: number | null
+  notes: number
+  created_at: number
+  updated_at: number
+  closed_at: number | null
+}
+
+/** 7.5: the ledger. Written once, never changed; the oldest go when they are no longer kept. */
+export interface EventsTable {
+  company: string
+  conversation_id: string
+  /** Counts from 1, without a gap. */
+  number: number
+  type: string
+  /** JSON of the whole event, as it travels. */
+  body: string
+  /** What it is written once for, such as the third step of the second turn; null where nothing can write it twice. */
+  written_for: string | null
+  created_at: number
+}
+
+/** 7.3: which messages were accepted, and what was answered: as long as their conversation is kept. */
+export interface ReceiptsTable {
+  company: string
+  client_id: string
+  user_id: string
+  message_id: string
+  conversation_id: string
+  /** SHA-256 of the message and where it was sent. */
+  digest: string
+  code: number
+  status: 'working' | 'idle' | 'queued' | 'closed'
+  responder: 'agent' | 'human'
+  /** The number of its event. */
+  event: number
+}
+
+/** What a turn's tools answered, so that a turn that is begun again doesn't run them again. Goes with the turn. */
+export interface StepsTable {
+  company: string
+  conversation_id: string
+  turn: number
+  step: number
+  /** SHA-256 of the tool's name and its input. */
+  digest: string
+  /** JSON. */
+  outcome: string
+  created_at: number
+}
+
+/** What never leaves the company: notes of staff, and replies of the Company Agent that came after a person took over. */
+export interface NotesTable {
+  company: string
+  conversation_id: string
+  number: number
+  kind: 'note' | 'draft'
+  /** JSON: which member of staff, or the Company Agent. */
+  who: string
+  text: string
+  /** JSON. */
+  data: string | null
+  created_at: number
+}
+
+/** Who of the staff was here last, and when. */
+export interface StaffTable {
+  company: string
+  staff_id: string
+  name: string
+  seen_at: number
 }
