@@ -331,6 +331,7 @@ const migrations: readonly Migration[] = [
         asked: 'count',
         answered: 'count',
         turn: 'count',
+        turn_asked: 'count',
         runner: 'count',
         attempts: 'count',
         turn_due_at: 'time?',

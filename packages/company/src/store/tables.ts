@@ -328,6 +328,8 @@ export interface ConversationsTable {
   answered: number
   /** Counts turns; what a turn writes has its number in its key. */
   turn: number
+  /** What `asked` was when the turn was begun first: a turn that is begun again answers the same. */
+  turn_asked: number
   /** Counts who may write for the turn: only the newest runner may. */
   runner: number
   /** How often the turn was begun. */
