@@ -32,6 +32,7 @@ describe('the error table', () => {
     ['message_id_conflict', 409, 409],
     ['invalid_cursor', 400, 400],
     ['cursor_expired', 410, 410],
+    ['staff_conflict', 409, 409],
   ] as const)('gives %s status %d at an API and %d at the token endpoint', (code, status, atTokenEndpoint) => {
     const row = errorRow(code)
     expect(row.status).toBe(status)

@@ -63,6 +63,8 @@ export const errorTable = {
   tool_not_found: { section: '6', status: 404 },
   tool_failed: { section: '6', status: 422 },
   tool_timeout: { section: '6', status: 504 },
+  // 7.9: what staff can't do at this moment, for the company's own people alone
+  staff_conflict: { section: '7.9', status: 409 },
   server_error: { section: '7.13', status: 500 },
   temporarily_unavailable: { section: '7.13', status: 503 },
 } as const satisfies Record<string, ErrorRow>

@@ -77,6 +77,15 @@ export const de: Words = {
   'operation.othersText':
     'Es wurde nichts geändert. Um es zu sehen, verwenden Sie das Konto, für das Ihr Agent gefragt hat.',
 
+  // 7
+  'people.noneNow': 'Bei {organization} kann gerade niemand übernehmen.',
+  'people.noneCame': 'Bei {organization} war nicht rechtzeitig jemand frei, um zu übernehmen.',
+  'people.hours': 'Menschen übernehmen zu diesen Zeiten: {hours}.',
+  'people.agentGoesOn': 'Ich kann hier weiterhelfen.',
+  'people.writeAgain': 'Sie können jederzeit wieder schreiben.',
+  'people.signIn': 'Um weiterzumachen, brauche ich die Anmeldung bei Ihrem Konto.',
+  'people.moreRights': 'Um weiterzumachen, brauche ich in der Anmeldung bei Ihrem Konto weitere Rechte: {rights}.',
+
   'untrusted.title': 'Dieser Anfrage ist nicht zu trauen',
   'untrusted.why':
     'Der Agent, der Sie hierher geschickt hat, konnte nicht überprüft werden, oder er wollte Sie an eine Adresse schicken, die nicht seine eigene ist.',

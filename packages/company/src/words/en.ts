@@ -80,6 +80,15 @@ export const en = {
   'operation.others': 'This is for another account',
   'operation.othersText': 'Nothing was changed. To see it, use the account that your agent asked for.',
 
+  // 7: what is said in a conversation in the Company Agent’s name, or for a member of staff who asks for it
+  'people.noneNow': 'Nobody at {organization} can take over right now.',
+  'people.noneCame': 'Nobody at {organization} was free to take over in time.',
+  'people.hours': 'People take over at these times: {hours}.',
+  'people.agentGoesOn': 'I can go on helping here.',
+  'people.writeAgain': 'You can write again at any time.',
+  'people.signIn': 'To go on, I need the sign-in to your account.',
+  'people.moreRights': 'To go on, I need the sign-in to your account to include more rights: {rights}.',
+
   // What went wrong: a title and why, followed by one of the outcomes
   'untrusted.title': 'This request can’t be trusted',
   'untrusted.why':

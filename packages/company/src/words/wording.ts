@@ -33,6 +33,8 @@ export interface Wording {
 export interface Wordings {
   /** For whoever made this request. */
   readonly of: (request: Request) => Wording
+  /** For a language tag, or nothing that is known. */
+  readonly in: (locale: string | undefined) => Wording
   /**
    * What scopes mean, for a language tag, a whole `Accept-Language` header, or nothing: also in languages in which the
    * library has no words.
@@ -61,11 +63,13 @@ export function createWordings({ standard, words: set, scopes }: CheckedLanguage
   const available = [...languages.keys()]
   const ofScopes = Object.values(scopes).flatMap((given) => (typeof given === 'string' ? [] : Object.keys(given)))
   const known = [...new Set([...available, ...ofScopes])]
+  const wordingIn = (accepted: string | null | undefined) => {
+    const { language, locale } = negotiate(accepted, { available, standard })
+    return makeWording({ language, locale, words: languages.get(language) ?? en, scopes, standard })
+  }
   return {
-    of(request) {
-      const { language, locale } = negotiate(request.headers.get('accept-language'), { available, standard })
-      return makeWording({ language, locale, words: languages.get(language) ?? en, scopes, standard })
-    },
+    of: (request) => wordingIn(request.headers.get('accept-language')),
+    in: wordingIn,
     scopes(accepted) {
       const { locale } = negotiate(accepted, { available: known, standard })
       return (scope) => scopeSentence(scopes, scope, locale, standard)
