@@ -32,6 +32,17 @@ export interface TurnTool {
   readonly proposes: boolean
 }
 
+/** A tool that may not be called now. */
+export interface LockedTool extends TurnTool {
+  /**
+   * What it needs. `extension`: the User's Personal Agent lacks an extension, such as Operations, without which this can't be
+   * done here; no sign-in changes that.
+   */
+  readonly needs: 'sign_in' | 'scope' | 'extension'
+  /** The scopes that it needs, space-separated. */
+  readonly scope: string
+}
+
 /** What a call of a tool came to. It never throws: what is refused is told. */
 export type ToolOutcome =
   | { readonly ok: true; readonly value: unknown }
@@ -54,6 +65,8 @@ export interface Turn {
   readonly history: readonly HeardMessage[]
   /** The messages that it answers: the last ones of `history`. */
   readonly asked: readonly HeardMessage[]
+  /** What the company's people noted when they handed the conversation back, oldest first: for the agent alone. */
+  readonly notes: readonly string[]
   /** What the Personal Agent shared of the User's situation (7.4), in the names of the protocol. */
   readonly context: Readonly<Record<string, unknown>>
   /** A language tag; from the context, else the company's main language. */
@@ -67,7 +80,7 @@ export interface Turn {
   /** The tools and operations that may be called now: those that need no sign-in, and those that the scopes allow. */
   readonly tools: readonly TurnTool[]
   /** Those that exist and may not be called now, and what each needs: reasons to ask for a sign-in or for more scope. */
-  readonly locked: readonly (TurnTool & { readonly needs: 'sign_in' | 'scope'; readonly scope: string })[]
+  readonly locked: readonly LockedTool[]
   /** Calls a tool. Rights are checked when it runs, whatever `tools` said. */
   readonly call: (name: string, input: unknown) => Promise<ToolOutcome>
   /** Messages that came since the turn began, once each; they are answered by this turn when it takes them. */

@@ -9,7 +9,7 @@ import { digestOf } from './digest.ts'
 import type { Propose } from './operation-tool.ts'
 import { noticeExpiry, type OperationParts } from './parts.ts'
 import { checkProposal, inputToJson } from './proposal.ts'
-import { addToTrail, findOpen, findOperation, insertOperation } from './store.ts'
+import { addToTrail, findOpen, findOperation, insertOperation, linkOperation } from './store.ts'
 
 /** Proposing (Operations 4): an operation is called like a tool, changes nothing, and answers with what it would do. */
 
@@ -24,6 +24,10 @@ export function createProposing(parts: OperationParts): Propose {
   return async (operation, input, context) => {
     const scope = await parts.scope()
     const inputJson = inputToJson(input, operation)
+    const id = idOf(context)
+    // A turn that is begun again finds what it proposed before.
+    const before = await proposedBefore(id, context)
+    if (before !== null) return { operation: parts.write(before) }
     const identity = identityOf(operation, input, context)
     const open = identity === null ? null : await openOne(identity, context)
     if (open !== null) return { operation: parts.write(open) }
@@ -37,8 +41,7 @@ export function createProposing(parts: OperationParts): Propose {
       throw new TypeError(
         `The proposal of ${operation.name} wants approval on the company's own page: that takes \`account\` and \`signInPage\`, and a Session that is signed in.`,
       )
-    const { principal, via } = context
-    const id = makeId('opn', parts.random)
+    const { principal } = context
     const terms_ = { summary, terms, input: inputJson, data, approval, expires_at: expiresAt }
     const revision = { operation_id: id, revision: 1, ...terms_ }
     const row = {
@@ -53,8 +56,9 @@ export function createProposing(parts: OperationParts): Propose {
       created_at: now,
       updated_at: now,
       ...untouched,
+      conversation_id: context.conversation?.id ?? null,
     } as const
-    const entry: Entry = { event: 'proposed', channel: via, who: actorOf(principal), revision: 1 }
+    const entry: Entry = { event: 'proposed', ...asked(context), revision: 1 }
     for (let tries = 0; tries < mostTries; tries++) {
       const isKept = await scope.db.transaction(async () => {
         if (!(await holdSession(scope, principal.sessionId)))
@@ -74,26 +78,50 @@ export function createProposing(parts: OperationParts): Propose {
         if (kept === null) throw new Error('An operation that was just kept is gone.')
         return { operation: parts.write(kept) }
       }
-      const other = identity === null ? null : await openOne(identity, context)
+      const other = (identity === null ? null : await openOne(identity, context)) ?? (await proposedBefore(id, context))
       if (other !== null) return { operation: parts.write(other) }
     }
     throw new Error(`Operations of ${operation.name} for the same thing end and begin faster than one can be kept.`)
   }
 
   /** The open operation for a thing; null when there is none, or only one that is over. */
-  async function openOne(identity: string, { principal, via }: ToolContext): Promise<StoredOperation | null> {
+  async function openOne(identity: string, context: ToolContext): Promise<StoredOperation | null> {
     const scope = await parts.scope()
     const found = await findOpen(scope, identity)
     if (found === null) return null
     const current = await noticeExpiry(parts, scope, found)
     if (current === null || current.operation.identity === null) return null
     const { id, revision, trail } = current.operation
+    // Operations 4.3: what is asked for in a conversation is told there, whoever proposed it.
+    if (context.conversation !== undefined) await linkOperation(scope, { id, conversationId: context.conversation.id })
     if (trail < mostAsked) {
-      const entry: Entry = { event: 'asked_again', channel: via, who: actorOf(principal), revision }
+      const entry: Entry = { event: 'asked_again', ...asked(context), revision }
       await addToTrail(scope, { id, now: parts.now(), entry })
     }
     return current
   }
+
+  async function proposedBefore(id: string, { conversation, principal }: ToolContext): Promise<StoredOperation | null> {
+    if (conversation === undefined) return null
+    const scope = await parts.scope()
+    const found = await findOperation(scope, id)
+    const current = found === null ? null : await noticeExpiry(parts, scope, found)
+    if (current === null || current.operation.account === principal.account) return current
+    throw new PoppyError('sign_in_required', { description: 'This was proposed for another account.' })
+  }
+
+  /** Of its own; in a conversation the same each time that the same call is made. */
+  function idOf({ conversation }: ToolContext): string {
+    return conversation === undefined ? makeId('opn', parts.random) : `opn_${sha256(conversation.callId)}`
+  }
+}
+
+/** Who asks, and by which way, as a trail has it. */
+function asked({ principal, via, conversation }: ToolContext): Pick<Entry, 'channel' | 'who'> {
+  const who = actorOf(principal)
+  if (via !== 'conversation') return { channel: via, who }
+  const staff = conversation?.staff
+  return staff === undefined ? { channel: 'agent', who } : { channel: 'staff', who: { ...who, staff } }
 }
 
 const untouched = {
@@ -110,7 +138,6 @@ const untouched = {
   trail: 1,
   result: null,
   finished_at: null,
-  conversation_id: null,
 } as const
 
 /** Who an agent is, as a trail has it. */

@@ -132,6 +132,20 @@ export async function findOpen(scope: Scope, identity: string): Promise<StoredOp
   return row === undefined ? null : stored(row)
 }
 
+/** Has an operation told to a conversation from here on (Operations 4.3), unless it is told to one. */
+export async function linkOperation(
+  { db, company }: Scope,
+  { id, conversationId }: { readonly id: string; readonly conversationId: string },
+): Promise<void> {
+  await db.query
+    .updateTable('poppy_operations')
+    .set({ conversation_id: conversationId })
+    .where('company', '=', company)
+    .where('id', '=', id)
+    .where('conversation_id', 'is', null)
+    .execute()
+}
+
 /** A revision as it was agreed or replaced, or null. */
 export async function findRevision(
   { db, company }: Scope,

@@ -30,7 +30,21 @@ export interface ToolContext<Caller extends Principal = Principal> {
   readonly principal: Caller
   /** Aborts when the time is up or the client has gone away: hand it on to whatever the tool waits for. */
   readonly signal: AbortSignal
-  readonly via: 'http' | 'mcp'
+  readonly via: 'http' | 'mcp' | 'conversation'
+  /** The conversation in which it is called (7), by the Company Agent or by staff; left out for a call of its own. */
+  readonly conversation?: ToolConversation
+}
+
+/** A call in a conversation. */
+export interface ToolConversation {
+  readonly id: string
+  /**
+   * The same when a turn is begun again after a crash, and for no other call: a key by which a downstream system can see that
+   * it was asked before.
+   */
+  readonly callId: string
+  /** Which member of staff calls it, by the company's id for them; left out for the Company Agent. */
+  readonly staff?: string
 }
 
 /** Hints for the caller's model, as MCP defines them. They are promises of the company's, checked by nobody. */

@@ -86,6 +86,21 @@ export const de: Words = {
   'people.signIn': 'Um weiterzumachen, brauche ich die Anmeldung bei Ihrem Konto.',
   'people.moreRights': 'Um weiterzumachen, brauche ich in der Anmeldung bei Ihrem Konto weitere Rechte: {rights}.',
 
+  // Gespräche: was der Agent des Unternehmens sagt, wo ihm eigene Worte fehlen
+  'turn.failed':
+    'Bei uns ist etwas schiefgegangen, und ich kann das jetzt nicht beantworten. Was vorher gesagt und vereinbart wurde, gilt. Bitte fragen Sie noch einmal, oder verlangen Sie einen Menschen.',
+  'turn.tooLong':
+    'Das hat länger gedauert, als es darf, und ich habe abgebrochen. Was vorher gesagt und vereinbart wurde, gilt. Bitte fragen Sie noch einmal, oder verlangen Sie einen Menschen.',
+  'turn.needsExtension':
+    'Das geht nicht über Ihren Agenten: Ihm fehlt ein Teil des Protokolls, den es hier braucht. Bitte tun Sie es auf unserer Website.',
+
+  // Vorgänge, von denen im Gespräch berichtet wird
+  'news.revised': 'Die Bedingungen sind jetzt andere, und nichts wurde bestätigt: {summary}',
+  'news.succeeded': 'Das ist erledigt: {summary}',
+  'news.failed': 'Das ist nicht geschehen, und es wurde nichts geändert: {summary}',
+  'news.cancelled': 'Das wurde abgebrochen: {summary}',
+  'news.expired': 'Niemand hat das rechtzeitig bestätigt, und nichts ist geschehen: {summary}',
+
   'untrusted.title': 'Dieser Anfrage ist nicht zu trauen',
   'untrusted.why':
     'Der Agent, der Sie hierher geschickt hat, konnte nicht überprüft werden, oder er wollte Sie an eine Adresse schicken, die nicht seine eigene ist.',

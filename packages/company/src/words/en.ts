@@ -89,6 +89,21 @@ export const en = {
   'people.signIn': 'To go on, I need the sign-in to your account.',
   'people.moreRights': 'To go on, I need the sign-in to your account to include more rights: {rights}.',
 
+  // Conversations: what the Company Agent says where its own words are missing
+  'turn.failed':
+    'Something went wrong on our side, and I can’t answer this now. What was said and agreed before stands. Please ask again, or ask for a person.',
+  'turn.tooLong':
+    'This took longer than it may, so I stopped. What was said and agreed before stands. Please ask again, or ask for a person.',
+  'turn.needsExtension':
+    'This can’t be done through your agent: it lacks a part of the protocol that it takes here. Please do it on our website.',
+
+  // Operations that are told in their conversation
+  'news.revised': 'The terms are others now, and nothing was confirmed: {summary}',
+  'news.succeeded': 'This is done: {summary}',
+  'news.failed': 'This did not happen, and nothing was changed: {summary}',
+  'news.cancelled': 'This was cancelled: {summary}',
+  'news.expired': 'Nobody confirmed this in time, and nothing was done: {summary}',
+
   // What went wrong: a title and why, followed by one of the outcomes
   'untrusted.title': 'This request can’t be trusted',
   'untrusted.why':

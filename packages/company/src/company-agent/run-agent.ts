@@ -1,0 +1,255 @@
+import { setImmediate as nextTick } from 'node:timers/promises'
+import { cleanText, cutAt, readSaid } from './said.ts'
+import type { CompanyAgent, Said, ToolOutcome, Turn } from './turn.ts'
+
+/**
+ * Runs a Company Agent for one turn: takes what it yields, one after another, makes messages of its pieces of text, and
+ * gives it the outcomes of its calls. Whatever it does, the run ends: in time, and with nothing left open.
+ */
+
+/** Something that an agent said, whole: all but pieces of text, which have become messages. */
+export type Thing = Exclude<Said, { readonly type: 'text' }>
+
+/** Who hears what an agent says. What is thrown here ends the run, and is thrown on. */
+export interface Listener {
+  /**
+   * A piece of the message that is being said; `from` counts the characters of it that were told before. The message comes
+   * whole afterwards, unless the run ends before.
+   */
+  readonly piece: (text: string, from: number) => void
+  /** The agent waits until this is done. `over` ends the run; anything else is what `yield` gives. */
+  readonly thing: (thing: Thing) => Promise<ToolOutcome | 'over' | undefined>
+}
+
+/** How a run ended. */
+export type AgentEnd =
+  /** It had no more to say. `rest`: its last message, which no `thing` has had; '' for none. */
+  | { readonly how: 'done'; readonly rest: string }
+  /** A thing ended it. */
+  | { readonly how: 'over' }
+  /** It was to stop. `late`: what it was just saying, and what it still says to that; it may take as long as the time limit. */
+  | { readonly how: 'stopped'; readonly late: Promise<string> }
+  /** Its time was up, it threw, or it said what nobody can say. */
+  | { readonly how: 'failed'; readonly because: 'time' | 'threw' | 'nonsense' | 'too much'; readonly error: unknown }
+
+/** How an agent is run. */
+export interface AgentRun {
+  readonly agent: CompanyAgent
+  /** Makes the turn that it is given, with the signal that aborts when the run is over for another reason. */
+  readonly turn: (signal: AbortSignal) => Turn
+  readonly listener: Listener
+  /** Milliseconds that all of it may take. */
+  readonly time: number
+  /** Aborts when it is to stop. */
+  readonly stop: AbortSignal
+  /** Hears of what an agent did wrong after its run was over. */
+  readonly afterwards: (error: unknown) => void
+}
+
+/** Characters that an agent may say in one turn, in how many pieces and things. */
+const mostText = 320_000
+const mostYields = 100_000
+const mostThings = 200
+
+type Pulled = { readonly done?: boolean; readonly value?: unknown }
+type Puller = {
+  readonly next: (outcome: ToolOutcome | undefined) => Promise<Pulled> | Pulled
+  readonly return?: () => unknown
+}
+
+/** Runs an agent. @throws whatever the listener throws */
+export async function runAgent(run: AgentRun): Promise<AgentEnd> {
+  const { listener, stop } = run
+  const over = new AbortController()
+  const ends = performance.now() + run.time
+  const { promise: ended, resolve } = Promise.withResolvers<'time' | 'stopped'>()
+  let ending: 'time' | 'stopped' | null = null
+  const end = (how: 'time' | 'stopped') => {
+    ending ??= how
+    resolve(ending)
+    over.abort(new DOMException('The turn is over.', how === 'time' ? 'TimeoutError' : 'AbortError'))
+  }
+  const timer = setTimeout(() => end('time'), run.time)
+  const stopped = () => end('stopped')
+  stop.addEventListener('abort', stopped, { once: true })
+  if (stop.aborted) stopped()
+  // Looked at through a function: it changes while something is waited for.
+  const endingNow = () => ending
+
+  let puller: Puller | null = null
+  let inFlight: Promise<Attempted> | null = null
+  const message = createJoiner(listener.piece)
+  let [yields, things, characters] = [0, 0, 0]
+
+  /** Says a message that has come together, piece by piece. */
+  const flush = async () => {
+    const text = message.take().trim()
+    return text === '' ? undefined : await hear({ type: 'message', text })
+  }
+  const hear = async (thing: Thing) => {
+    if (++things > mostThings) throw new TooMuch('It said too many things.')
+    return listener.thing(thing)
+  }
+
+  async function take(said: Said): Promise<ToolOutcome | 'over' | undefined> {
+    if (said.type !== 'text') {
+      if ((await flush()) === 'over') return 'over'
+      return hear(said)
+    }
+    characters += said.text.length
+    if (characters > mostText) throw new TooMuch('It said too much.')
+    for (const whole of message.add(said.text))
+      if ((await hear({ type: 'message', text: whole })) === 'over') return 'over'
+    return undefined
+  }
+
+  async function pull(outcome: ToolOutcome | undefined): Promise<Pulled> {
+    puller ??= pullerOf(await run.agent(run.turn(over.signal)))
+    return puller.next(outcome)
+  }
+
+  try {
+    let outcome: ToolOutcome | undefined
+    for (;;) {
+      // An agent that never waits for anything leaves no timer a chance to go off.
+      if (++yields % 32 === 0) await nextTick()
+      if (performance.now() >= ends) end('time')
+      if (endingNow() === null) {
+        inFlight = attempt(() => pull(outcome))
+        await Promise.race([ended, inFlight])
+      }
+      if (endingNow() === 'stopped') return { how: 'stopped', late: lateWords(message, inFlight) }
+      if (endingNow() === 'time') return { how: 'failed', because: 'time', error: new Error('The turn took too long.') }
+      const first = await (inFlight as Promise<Attempted>)
+      inFlight = null
+      if ('error' in first) return { how: 'failed', because: 'threw', error: first.error }
+      if (first.value.done === true) {
+        puller = null
+        return { how: 'done', rest: message.take().trim() }
+      }
+      if (yields > mostYields) throw new TooMuch('It yielded too often.')
+      const said = readOrThrow(first.value.value)
+      const answer = await take(said)
+      if (answer === 'over') return { how: 'over' }
+      outcome = answer
+    }
+  } catch (error) {
+    if (error instanceof TooMuch) return { how: 'failed', because: 'too much', error }
+    if (error instanceof Nonsense) return { how: 'failed', because: 'nonsense', error: error.cause }
+    throw error
+  } finally {
+    clearTimeout(timer)
+    stop.removeEventListener('abort', stopped)
+    if (puller !== null) over.abort(new DOMException('The turn is over.', 'AbortError'))
+    void finish(() => puller, inFlight, run.afterwards)
+  }
+}
+
+class TooMuch extends Error {}
+class Nonsense extends Error {}
+
+function readOrThrow(value: unknown): Said {
+  try {
+    return readSaid(value)
+  } catch (error) {
+    throw new Nonsense('It said what nobody can say.', { cause: error })
+  }
+}
+
+type Attempted = { readonly value: Pulled } | { readonly error: unknown }
+
+/** What it throws is a result: it may come when nobody waits for it any more. */
+async function attempt(pull: () => Promise<Pulled>): Promise<Attempted> {
+  try {
+    const value: unknown = await pull()
+    if (typeof value !== 'object' || value === null) throw new TypeError('The agent’s iterator gave no object.')
+    return { value }
+  } catch (error) {
+    return { error }
+  }
+}
+
+/** An agent is an async generator; any other iterable will do, and an async function that gives one. */
+function pullerOf(given: unknown): Puller {
+  const iterable = Object(given) as { readonly [Symbol.asyncIterator]?: unknown; readonly [Symbol.iterator]?: unknown }
+  const begin = iterable[Symbol.asyncIterator] ?? iterable[Symbol.iterator]
+  if (typeof begin !== 'function' || typeof given === 'string')
+    throw new TypeError('`agent` gives an async iterable: async function* (turn) { yield … }.')
+  return begin.call(given) as Puller
+}
+
+/** Has what an agent holds open closed, whenever it comes to an end itself. */
+async function finish(
+  puller: () => Puller | null,
+  inFlight: Promise<Attempted> | null,
+  afterwards: (error: unknown) => void,
+): Promise<void> {
+  try {
+    // A generator takes this when what it waits for is over; another iterator may be interrupted by it.
+    const closing = puller()
+    await closing?.return?.()
+    const last = await inFlight
+    if (last !== null && 'error' in last) throw last.error
+    // It may have come only now.
+    if (closing === null) await puller()?.return?.()
+  } catch (error) {
+    // That it heard of the signal is no mistake of its.
+    if (!(error instanceof Error && /^(?:Abort|Timeout)Error$/.test(error.name))) afterwards(error)
+  }
+}
+
+/** Pieces of text, on their way to be one message. */
+interface Joiner {
+  /** Adds a piece; gives the messages that are full by it. */
+  readonly add: (piece: string) => readonly string[]
+  /** The message as it is, not trimmed, and begins another. */
+  readonly take: () => string
+}
+
+function createJoiner(told: Listener['piece']): Joiner {
+  let text = ''
+  /** Half a character, or half a line break: the other half may be in the next piece. */
+  let half = ''
+  return {
+    add(piece) {
+      const raw = half + piece
+      half = /[\r\uD800-\uDBFF]$/.exec(raw)?.[0] ?? ''
+      const clean = cleanText(half === '' ? raw : raw.slice(0, -1))
+      if (clean === '') return []
+      let from = text.length
+      text += clean
+      const full: string[] = []
+      for (let at = cutAt(text); at < text.length; at = cutAt(text)) {
+        if (at > from) told(text.slice(from, at), from)
+        const whole = text.slice(0, at).trim()
+        if (whole !== '') full.push(whole)
+        text = text.slice(at)
+        from = 0
+      }
+      if (text.length > from) told(text.slice(from), from)
+      return full
+    },
+    take() {
+      const whole = cleanText(text + half)
+      text = ''
+      half = ''
+      return whole
+    },
+  }
+}
+
+/** What an agent was saying when it was to stop, with the one thing that it still says: it may not have heard of that yet. */
+async function lateWords(message: Joiner, inFlight: Promise<Attempted> | null): Promise<string> {
+  const begun = message.take()
+  const last = await inFlight
+  if (last === null || 'error' in last || last.value.done === true) return begun.trim()
+  const { value } = last.value
+  try {
+    const said = readSaid(value)
+    // Nobody is told pieces of it any more.
+    if (said.type === 'text') return `${begun}${cleanText(said.text.slice(0, mostText))}`.trim()
+    return said.type === 'message' ? `${begun}\n\n${said.text ?? ''}`.trim() : begun.trim()
+  } catch {
+    return begun.trim()
+  }
+}
