@@ -3,6 +3,7 @@ import { type ChallengeForm, createMisbehavingCompany, wellBehaved } from '@popp
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   agentErrorOf,
+  conversationSwitches,
   endOf,
   type Faults,
   flipped,
@@ -415,7 +416,7 @@ describe('clocks', () => {
 
 describe('the stories above', () => {
   it('have flipped every switch that there is, those of signing in apart', () => {
-    const elsewhere = [...signInSwitches, ...waysInSwitches, ...operationSwitches]
+    const elsewhere = [...signInSwitches, ...waysInSwitches, ...operationSwitches, ...conversationSwitches]
     const here = Object.keys(wellBehaved).filter((name) => !elsewhere.includes(name))
     expect(here.filter((name) => !flipped.has(name))).toEqual([])
   })

@@ -134,6 +134,13 @@ export const operationSwitches: readonly string[] = [
   ...['operationRecord', 'operationEnd', 'operationRetryAfter', 'operationPage', 'operationPageAt'],
 ]
 
+/** The same of conversations. */
+export const conversationSwitches: readonly string[] = [
+  ...['conversations', 'conversationAnswer', 'stream', 'streamCut', 'streamBytes', 'streamForm', 'streamExpiry'],
+  ...['keepAlives', 'repeatsEvents', 'cursors', 'eventTimes', 'unknownEvents', 'oddEvent', 'pageSize', 'pollSeconds'],
+  ...['waits', 'authorization', 'directs'],
+]
+
 /** A visit whose faults begin only after the Session was started. */
 export async function started(faults: Faults, route?: RouteName, count = 1000): Promise<HostileVisit> {
   const visit = await visitHostileCompany({}, { fetch: oneConnection() })

@@ -14,8 +14,13 @@ export interface AgentContext {
   /** Unix time in milliseconds. */
   readonly now: () => number
   readonly random: (length: number) => Uint8Array
-  /** How long a Company may take for one answer, in seconds. */
-  readonly seconds: { readonly document: number; readonly token: number; readonly call: number }
+  /** How long a Company may take for one answer, in seconds, and how long a stream may be silent. */
+  readonly seconds: {
+    readonly document: number
+    readonly token: number
+    readonly call: number
+    readonly stream: number
+  }
   /** Development only: `http:` on loopback hosts. */
   readonly allowHttp: boolean
   readonly readDocument: DocumentReader

@@ -40,6 +40,12 @@ export const agentErrors = {
   foreign_origin: 'give_up',
   body_spent: 'retry',
   call_failed: 'give_up',
+  // 7: conversations
+  conversations_unavailable: 'give_up',
+  conversation_not_found: 'give_up',
+  conversation_closed: 'give_up',
+  direct_conversation_open: 'retry',
+  message_conflict: 'give_up',
   // Operations: confirming
   operations_unavailable: 'give_up',
   operation_not_found: 'give_up',
@@ -71,6 +77,8 @@ export interface AgentErrorDetails {
   readonly operation?: Operation | undefined
   /** The Company's own page, for the owner to open (`company_confirmation_required`). */
   readonly confirmationUrl?: string | undefined
+  /** The conversation that stands in the way (`direct_conversation_open`). */
+  readonly conversationId?: string | undefined
   /** Only where the usual action for the code doesn't fit. */
   readonly action?: AgentAction
 }
@@ -89,6 +97,7 @@ export class AgentError extends Error {
   readonly companyCode: string | undefined
   readonly operation: Operation | undefined
   readonly confirmationUrl: string | undefined
+  readonly conversationId: string | undefined
 
   constructor(code: AgentErrorCode, message: string, details: AgentErrorDetails = {}) {
     super(message)
@@ -99,6 +108,7 @@ export class AgentError extends Error {
     this.status = details.status
     this.operation = details.operation
     this.confirmationUrl = details.confirmationUrl
+    this.conversationId = details.conversationId
     this.companyCode = details.companyCode === undefined ? undefined : cleanText(details.companyCode, 80)
   }
 
@@ -114,6 +124,7 @@ export class AgentError extends Error {
       ...(this.companyCode === undefined ? {} : { companyCode: this.companyCode }),
       ...(this.operation === undefined ? {} : { operation: this.operation }),
       ...(this.confirmationUrl === undefined ? {} : { confirmationUrl: this.confirmationUrl }),
+      ...(this.conversationId === undefined ? {} : { conversationId: this.conversationId }),
     }
   }
 }

@@ -7,6 +7,27 @@ export type { ApiOperation, OperationParameter } from './apis/openapi.ts'
 export type { SessionFetch, SessionFetchInit } from './apis/session-fetch.ts'
 export type { OneShotPage } from './browser/one-shot-page.ts'
 export type { Company, SessionOptions } from './company.ts'
+export type {
+  Conversation,
+  FollowOptions,
+  OwnerCallbacks,
+  SendOptions,
+  SentMessage,
+  UserAnswer,
+  UserRequest,
+} from './conversations/conversation.ts'
+export type { ResumedMessage, SessionConversations } from './conversations/conversations.ts'
+export type {
+  AuthorizationOutcome,
+  ConversationEvent,
+  ConversationMessage,
+  UserOutcome,
+} from './conversations/event.ts'
+export type { ConversationContext, ConversationStanding, OutgoingMessage } from './conversations/message.ts'
+export type { UnsentMessage } from './conversations/outbox.ts'
+export type { KnownConversation } from './conversations/records.ts'
+export type { ConversationReply, ReplyOptions } from './conversations/reply.ts'
+export type { AskToSignIn, AuthorizationNeed, SignInNeeded } from './conversations/step-up.ts'
 export { type AgentAction, AgentError, type AgentErrorCode, type AgentErrorDetails, agentErrors } from './errors.ts'
 export type { SupportedExtension } from './identity/extensions.ts'
 export type { IdentityKey, IdentityKeys } from './identity/key-ring.ts'

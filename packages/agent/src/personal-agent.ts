@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Company, completeSignInAt, openCompany } from './company.ts'
 import { type AgentContext, createEndings, createNonces } from './context.ts'
+import { type KnownConversation, knownConversations } from './conversations/records.ts'
 import { AgentError } from './errors.ts'
 import type { SupportedExtension } from './identity/extensions.ts'
 import { createIdentity, type Identity } from './identity/identity.ts'
@@ -65,6 +66,8 @@ export interface AgentTimeouts {
   readonly token?: number
   /** A call of an operation; 60 when left out. */
   readonly call?: number
+  /** How long a stream of a conversation may be silent before it counts as dead; 60 when left out. */
+  readonly stream?: number
 }
 
 /** A Personal Agent (4.1): one identity, many Users. */
@@ -94,6 +97,8 @@ export interface AgentUser {
   readonly company: (domainOrUrl: string) => Promise<Company>
   /** The Companies where this User has been, and the access given there. No secrets. */
   readonly companies: () => Promise<readonly KnownCompany[]>
+  /** The conversations of this User, at every Company, as last heard; asks nobody. */
+  readonly conversations: () => Promise<readonly KnownConversation[]>
   /** The operations that were proposed to this User, at every Company, as last heard; asks nobody. */
   readonly operations: () => Promise<readonly KnownOperation[]>
 }
@@ -132,7 +137,12 @@ export function createPersonalAgent(options: PersonalAgentOptions): PersonalAgen
     allowHttp,
   })
   const identity: Identity = { ...document, keySet: ring.keySet, signingKey: ring.signingKey }
-  const seconds = { document: timeouts.document ?? 10, token: timeouts.token ?? 20, call: timeouts.call ?? 60 }
+  const seconds = {
+    document: timeouts.document ?? 10,
+    token: timeouts.token ?? 20,
+    call: timeouts.call ?? 60,
+    stream: timeouts.stream ?? 60,
+  }
   const queues = createQueues()
   // By time that passes, whatever `now` says: a lease measures how long nothing was heard.
   const lock = lockIn(store, { now: () => performance.now(), random, wait: (milliseconds) => sleep(milliseconds) })
@@ -172,6 +182,7 @@ export function createPersonalAgent(options: PersonalAgentOptions): PersonalAgen
       return {
         company: (domainOrUrl) => openCompany(context, userKey, domainOrUrl),
         companies: () => knownCompanies(context, userKey),
+        conversations: () => knownConversations(context, userKey),
         operations: () => knownOperations(context, userKey),
       }
     },

@@ -8,6 +8,7 @@ import { type SessionFetch, sessionFetch } from './apis/session-fetch.ts'
 import { joinBrowser } from './browser/join-browser.ts'
 import type { OneShotPage } from './browser/one-shot-page.ts'
 import type { AgentContext } from './context.ts'
+import { createConversations, type SessionConversations } from './conversations/conversations.ts'
 import type { FoundCompany } from './discovery/discover.ts'
 import { createOperations, type SessionOperations } from './operations/operations.ts'
 import { beginDeviceSignIn, type PendingDeviceSignIn } from './sessions/device-sign-in.ts'
@@ -29,6 +30,8 @@ export interface Session {
   readonly state: () => Promise<SessionState>
   /** What the Company's OpenAPI documents call operations (6): all that can be called by its id. */
   readonly apiOperations: (options?: ListOptions) => Promise<readonly CompanyApiOperation[]>
+  /** Conversations with the Company (7). */
+  readonly conversations: SessionConversations
   /** Operations: what the Company proposes, the owner approves, and is done at most once. */
   readonly operations: SessionOperations
   /**
@@ -170,6 +173,7 @@ export function createSession(
       return state()
     },
     apiOperations: async (options = {}) => listOperations(context, await find(), options),
+    conversations: createConversations(parts),
     operations: createOperations(parts),
     tools: async (options = {}) => companyTools(parts, await find(), options),
     call: async (operationId, input = {}, options = {}) => callOne(parts, await find(), operationId, input, options),

@@ -27,6 +27,8 @@ export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string | readonly string[]>>
   readonly body: string | Uint8Array
+  /** Writes a body that comes bit by bit, in place of `body`; then nothing else becomes of the answer. */
+  readonly stream?: (response: ServerResponse) => Promise<void>
 }
 
 /** A JSON answer. */
@@ -50,6 +52,11 @@ export async function deliver(response: ServerResponse, answer: Reply, delivery:
   const headers = Object.fromEntries(
     Object.entries(answer.headers).map(([name, value]) => [name, typeof value === 'string' ? value : [...value]]),
   )
+  if (answer.stream && delivery === 'whole') {
+    response.writeHead(status, headers)
+    await answer.stream(response)
+    return true
+  }
   switch (delivery) {
     case 'whole':
       return end(response.writeHead(status, { ...headers, 'content-length': body.byteLength }), body)

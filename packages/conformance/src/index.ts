@@ -24,6 +24,8 @@ export {
 } from './agent-host/misbehaving-agent-host.ts'
 export { type AgentDocument, type HostSwitches, wellBehavedHost } from './agent-host/switches.ts'
 export type { Fetch } from './company/agents.ts'
+export type { ConversationEntry, Step } from './company/conversation-script.ts'
+export type { ConversationDesk } from './company/conversations.ts'
 export type { RecordedRequest } from './company/exchange.ts'
 export { credentialFields, oneTimeCode } from './company/mediated.ts'
 export {

@@ -57,6 +57,18 @@ export const agentRules = [
   '4.8.invalid-grant-agent',
   '4.8.never-shown-agent',
   '4.9.revoke-agent',
+  // 7: conversations
+  '7.2.id-format-agent',
+  '7.3.message-id-unique-agent',
+  '7.3.retry-same-id-agent',
+  '7.4.content-agent',
+  '7.4.context-format-agent',
+  '7.5.cursor-opaque-agent',
+  '7.5.cursor-expired-agent',
+  '7.6.last-event-id-agent',
+  '7.6.delta-no-act-agent',
+  '7.8.sender-agent',
+  '7.10.as-written-agent',
   // Operations: confirming
   'ops.approve-revision-agent',
   'ops.standing-permission-agent',

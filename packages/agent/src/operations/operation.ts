@@ -65,8 +65,8 @@ export function operationOf({ wire }: OperationCopy, around: OperationSurroundin
   }
 }
 
-/** Names are cleaned too. Two that are the same afterwards both stay: nothing of the terms goes unseen. */
-function cleanInside(value: unknown): unknown {
+/** Cleans all texts inside a value, names too. Two that are the same afterwards both stay: nothing of the terms goes unseen. */
+export function cleanInside(value: unknown): unknown {
   if (typeof value === 'string') return cleanLines(value)
   if (Array.isArray(value)) return value.map(cleanInside)
   if (!isJsonObject(value)) return value

@@ -17,6 +17,7 @@ export interface Places {
   readonly openapi: string
   readonly mcp: string
   readonly operations: string
+  readonly conversations: string
 }
 
 type Document = Record<string, unknown>
@@ -57,8 +58,20 @@ export function poppyJson({ switches }: Exchange, places: Places): Document {
       { type: 'mcp', url: places.mcp, description: 'Orders, for MCP' },
     ],
     ...extensionsOf(switches, places, switches.unknown ? strange.extensions : {}),
-    ...(switches.unknown ? { agent: { protocols: [{ type: 'telex' }] }, x: [[[]]] } : {}),
+    ...agentOf(switches, places),
+    ...(switches.unknown ? { x: [[[]]] } : {}),
   }
+}
+
+function agentOf({ conversations, unknown }: Exchange['switches'], places: Places): Document {
+  const endpoint = places.conversations
+  const others = [{ type: 'telex' }, { type: 'fax', endpoint: `${places.origin}/fax` }, null]
+  const own = { type: 'poppy', endpoint, ...(conversations === 'with_resource' ? { resource: endpoint } : {}) }
+  const protocols = [
+    ...(unknown || conversations === 'beside_others' ? others : []),
+    ...(conversations === 'absent' ? [] : [own]),
+  ]
+  return protocols.length === 0 ? {} : { agent: { protocols } }
 }
 
 function extensionsOf({ operations }: Exchange['switches'], places: Places, others: Document): Document {

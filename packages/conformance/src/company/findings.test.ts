@@ -165,6 +165,22 @@ async function proposal() {
 }
 const post = (access: string, path: string, body: object) => mediate(access, body, path)
 
+/** Says something in a conversation, a new one where there is none. */
+async function saying(message: object, path = '/conversations', more: object = {}, access?: string) {
+  const { access_token } = access === undefined ? (await start()).json : { access_token: access }
+  const answer = await post(access_token, path, { message: { id: randomId(), sender: 'agent', ...message }, ...more })
+  const id = company.conversations.entries.at(-1)?.id ?? ''
+  return { ...answer, access_token, id, at: `/conversations/${id}` }
+}
+const reading = (access: string, at: string, query: string, headers: Record<string, string> = {}) =>
+  send(`${at}/events${query}`, {
+    headers: {
+      authorization: `DPoP ${access}`,
+      dpop: agent.proof({ method: 'GET', url: `${company.origin}${at}/events`, token: access }),
+      ...headers,
+    },
+  })
+
 /** How each rule is broken. */
 const stories: Partial<Record<AgentRule, () => Promise<unknown>>> = {
   '3.1.protocol-version-agent': () => believing({ protocolVersion: '1.0' }, '/.well-known/poppy.json'),
@@ -312,6 +328,47 @@ const stories: Partial<Record<AgentRule, () => Promise<unknown>>> = {
     const { refresh_token } = await signIn()
     await send('/revoke', { method: 'POST', body: new URLSearchParams({ token: refresh_token }) })
   },
+  '7.2.id-format-agent': () => saying({ id: 'msg/1', text: 'hello' }),
+  '7.3.message-id-unique-agent': async () => {
+    const first = await saying({ id: 'msg_1', text: 'hello' })
+    await saying({ id: 'msg_1', text: 'goodbye' }, `${first.at}/messages`, {}, first.access_token)
+  },
+  '7.3.retry-same-id-agent': async () => {
+    const { access_token } = (await start()).json
+    company.next(1, { delivery: 'lost' }, 'conversations')
+    await saying({ text: 'hello' }, '/conversations', {}, access_token).catch(() => undefined)
+    await saying({ text: 'hello' }, '/conversations', {}, access_token)
+  },
+  '7.4.content-agent': () => saying({}),
+  '7.4.context-format-agent': () => saying({ text: 'hello', context: { timezone: 'Europe/Berlin' } }),
+  '7.5.cursor-opaque-agent': async () => {
+    const { access_token, at } = await saying({ text: 'hello' })
+    await reading(access_token, at, '?cursor=evt_2')
+  },
+  '7.5.cursor-expired-agent': async () => {
+    const { access_token, at, id } = await saying({ text: 'hello' })
+    const cursor = company.conversations.entries[0]?.events[0]?.id
+    company.conversations.keepOnly(id, 1)
+    await reading(access_token, at, `?cursor=${cursor}`)
+    await reading(access_token, at, `?cursor=${cursor}`)
+  },
+  '7.6.last-event-id-agent': async () => {
+    const { access_token, at } = await saying({ text: 'hello' })
+    const cursor = company.conversations.entries[0]?.events[0]?.id ?? ''
+    company.switches.streamCut = 'when_idle'
+    const headers = { accept: 'text/event-stream', 'last-event-id': cursor }
+    await reading(access_token, at, `?cursor=${cursor}`, headers)
+  },
+  '7.6.delta-no-act-agent': async () => {
+    company.conversations.script([{ say: 'No.', deltas: ['Yes, it is booked'] }])
+    const { access_token, at } = await saying({ text: 'Is it booked?' })
+    await saying({ text: 'You said: Yes, it is booked. Thanks!' }, `${at}/messages`, {}, access_token)
+  },
+  '7.8.sender-agent': () => saying({ sender: undefined, text: 'hello' }),
+  '7.10.as-written-agent': async () => {
+    const { access_token, id } = await saying({ text: 'hello' })
+    await saying({ text: 'The user says hello.' }, '/conversations', { parent_conversation_id: id }, access_token)
+  },
   'ops.approve-revision-agent': async () => {
     const { access_token, at } = await proposal()
     await post(access_token, `${at}/confirm`, { revision: 7, approved_by: 'user' })
@@ -381,6 +438,25 @@ describe('a Company that watches', () => {
     const { sign_in_id } = (await mediate(access_token)).json
     const end = await mediate(access_token, { code: oneTimeCode }, `/sign-in/${sign_in_id}`)
     expect([end.status, end.json]).toEqual([200, expect.objectContaining({ status: 'complete', signed_in: true })])
+    company.switches.streamCut = 'when_idle'
+    const talk = await saying({
+      text: 'hello',
+      context: { locale: 'en', time_zone: 'Asia/Tokyo', user_available: true },
+    })
+    const page = await reading(talk.access_token, talk.at, '?wait=5')
+    const { cursor } = page.json as unknown as { cursor: string }
+    await saying({ data: { size: 'M' } }, `${talk.at}/messages`, {}, talk.access_token)
+    const stream = await reading(talk.access_token, talk.at, '', {
+      accept: 'text/event-stream',
+      'last-event-id': cursor,
+    })
+    expect([talk.status, page.status, stream.status]).toEqual([201, 200, 200])
+    await saying(
+      { sender: 'human', text: 'Hi' },
+      '/conversations',
+      { parent_conversation_id: talk.id },
+      talk.access_token,
+    )
     expect(company.findings).toEqual([])
   })
 

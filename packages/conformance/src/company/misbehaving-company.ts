@@ -7,6 +7,7 @@ import { createSwitchboard, type Switchboard } from '../switchboard.ts'
 import { createAgents, type Fetch } from './agents.ts'
 import { answerAuthorization } from './authorization.ts'
 import { createConduct, createFindings } from './conduct.ts'
+import { type ConversationDesk, createConversationDesk } from './conversations.ts'
 import { answerDeviceRequest } from './device.ts'
 import { mcpMetadata, oauthMetadata, openapi, type Places, poppyJson } from './documents.ts'
 import { type Exchange, type RecordedRequest, readBody } from './exchange.ts'
@@ -75,6 +76,8 @@ export interface MisbehavingCompany {
   readonly revise: OperationDesk['revise']
   /** The User confirms an operation on the Company's own page. */
   readonly confirmOnPage: OperationDesk['confirmOnPage']
+  /** Its conversations, and what it says in them. */
+  readonly conversations: Omit<ConversationDesk, 'answer' | 'ended'>
   readonly close: () => Promise<void>
 }
 
@@ -115,14 +118,17 @@ export async function createMisbehavingCompany(options: MisbehavingCompanyOption
     openapi: `${origin}/openapi.json`,
     mcp: `${origin}/mcp`,
     operations: `${origin}/operations`,
+    conversations: `${origin}/conversations`,
   }
   const proofs = createProofs(origin, ledger, findings, conduct)
   const services: ServiceParts = {
     ...{ ledger, findings, proofs, ran },
     ...{ mcpUrl: places.mcp, openapiResource: places.openapi, operationsUrl: places.operations },
+    conversationsUrl: places.conversations,
     desk: () => desk,
   }
   const desk = createOperationDesk(origin, services)
+  const conversations = createConversationDesk({ services, now, live: () => board.switches })
   const endpoint: TokenParts = {
     agents: createAgents(fetch, ledger, findings, tls === undefined),
     ledger,
@@ -196,6 +202,7 @@ export async function createMisbehavingCompany(options: MisbehavingCompanyOption
     response.sendDate = false
     const isWhole = await deliver(response, answer, switches.delivery)
     if (isWhole) exchange.deliveredAt = performance.now()
+    conversations.ended(exchange, isWhole)
     if (running) running.running -= 1
   }
 
@@ -253,6 +260,9 @@ export async function createMisbehavingCompany(options: MisbehavingCompanyOption
         return answerMcp(exchange, services)
       case 'operations':
         return desk.answer(exchange)
+      case 'conversations':
+      case 'events':
+        return conversations.answer(exchange)
       case 'nowhere':
         throw new PoppyError('not_found')
     }
@@ -297,6 +307,7 @@ export async function createMisbehavingCompany(options: MisbehavingCompanyOption
     operations: desk.entries,
     revise: desk.revise,
     confirmOnPage: desk.confirmOnPage,
+    conversations,
     close: async () => {
       await Promise.all([listener.close(), trap.close()])
     },

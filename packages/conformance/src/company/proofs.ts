@@ -87,5 +87,5 @@ export function createProofs(origin: string, ledger: Ledger, { report }: Finding
 }
 
 function isWithProof({ route }: Exchange): boolean {
-  return route === 'token' || route === 'tool'
+  return ['token', 'tool', 'conversations', 'events'].includes(route)
 }

@@ -25,6 +25,8 @@ export function routeOf(path: string): RouteName {
   if (path.startsWith('/api/')) return 'tool'
   if (path.startsWith('/sign-in/')) return 'sign-in'
   if (path.startsWith('/operations/')) return 'operations'
+  if (path === '/conversations' || path.startsWith('/conversations/'))
+    return path.endsWith('/events') ? 'events' : 'conversations'
   const bare = isHosted(path) ? path.slice(hosted.length) : path
   return (Object.hasOwn(routes, bare) ? routes[bare] : undefined) ?? 'nowhere'
 }

@@ -17,6 +17,8 @@ export interface ServiceParts {
   readonly openapiResource: string
   /** Where operations are confirmed, and its `resource` where it has one. */
   readonly operationsUrl: string
+  /** Where conversations are, and their `resource` where they have one. */
+  readonly conversationsUrl: string
   readonly desk: () => OperationDesk
   /** What ran, in its order: side effects, so to say. */
   readonly ran: string[]
@@ -24,6 +26,7 @@ export interface ServiceParts {
 
 /** Who calls, with what rights now. */
 export interface Caller {
+  readonly clientId: string
   readonly userId: string
   readonly account: string | null
   readonly scopes: readonly string[]
@@ -57,12 +60,15 @@ export async function authenticate(
   const scope = scopes.join(' ')
   if (scopes.length > 0 && !signedIn) throw new PoppyError('sign_in_required', { scope })
   if (!scopes.every((one) => record.scopes.includes(one))) throw new PoppyError('insufficient_scope', { scope })
-  return { userId: session.userId, account: signedIn ? session.account : null, scopes: record.scopes }
+  const { clientId, userId } = session
+  return { clientId, userId, account: signedIn ? session.account : null, scopes: record.scopes }
 }
 
 /** Which `resource` a token has to be for; null where any does. */
 function resourceOf({ route, switches }: Exchange, scheme: 'DPoP' | 'Bearer', parts: ServiceParts): string | null {
   if (scheme === 'Bearer') return parts.mcpUrl
+  if (route === 'conversations' || route === 'events')
+    return switches.conversations === 'with_resource' ? parts.conversationsUrl : null
   if (route === 'operations') return switches.operations === 'with_resource' ? parts.operationsUrl : null
   return switches.resource ? parts.openapiResource : null
 }

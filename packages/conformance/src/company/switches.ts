@@ -17,6 +17,8 @@ export type RouteName =
   | 'tool'
   | 'mcp'
   | 'operations'
+  | 'conversations'
+  | 'events'
   | 'nowhere'
 
 /** The faults of a Company, each a switch. */
@@ -157,6 +159,45 @@ export interface Switches {
   /** Where that page is. */
   operationPageAt: 'own' | 'foreign' | 'script'
 
+  // Conversations (7). `conversations` are the POSTs, `events` the reads
+
+  /** What poppy.json says of them (7.1): as it is; not at all; beside protocols that nobody knows; a `resource` of its own. */
+  conversations: 'right' | 'absent' | 'beside_others' | 'with_resource'
+  /** What answers have in them: all; no `conversation_id` in any but the first; another one; no status; no cursor. */
+  conversationAnswer: 'whole' | 'no_id' | 'other_id' | 'no_status' | 'no_cursor'
+  /** Whether it streams where a stream is asked for (7.6.json-fallback-agent). */
+  stream: 'streams' | 'json'
+  /** Where a stream is cut (K43): after an event or a piece, in the middle of one, or where there is nothing more to say. */
+  streamCut: 'never' | 'after_event' | 'in_event' | 'after_delta' | 'in_delta' | 'when_idle'
+  /** How the bytes of a stream come (K46). */
+  streamBytes: 'whole' | 'single'
+  /** Line ends, byte order mark, comments and odd fields, data on several lines, no blank line at the end (K46). */
+  streamForm: 'plain' | 'cr' | 'crlf' | 'bom' | 'comments' | 'data_lines' | 'unended'
+  /** Whether a stream ends with its token (K45). */
+  streamExpiry: 'closes' | 'ignores'
+  /** Comments that keep a stream alive (K42): every 15 seconds, never, or without end. */
+  keepAlives: 'usual' | 'none' | 'endless'
+  /** So many events before the cursor come again (K45). */
+  repeatsEvents: number
+  /** What it says of every cursor that comes (7.5). */
+  cursors: 'right' | 'expired' | 'invalid'
+  /** `created_at` of events: the clock; always the same; each earlier than the one before (7.5.cursor-opaque-agent). */
+  eventTimes: 'clock' | 'same' | 'backwards'
+  /** Events of unknown types come between the others (7.5.skip-unknown-agent). */
+  unknownEvents: boolean
+  /** Before each message comes an event that is none, or that nobody should take whole. */
+  oddEvent: 'none' | 'huge' | 'out_of_schema' | 'not_json' | 'no_id' | 'deep'
+  /** Events of a page. */
+  pageSize: number
+  /** Seconds that a read is held at most. */
+  pollSeconds: number
+  /** Whether the caller's own messages end a wait, and whether a POST does anything with `wait`. */
+  waits: 'right' | 'ends_on_echo' | 'not_on_posts'
+  /** Asks for the account where it is needed, or without end whatever it has (7.11.authorization-agent). */
+  authorization: 'when_needed' | 'always'
+  /** Whether it has Direct Conversations. */
+  directs: 'offered' | 'refused'
+
   /** What becomes of the answer, once all that the request does has happened (K20). */
   delivery: Delivery
 }
@@ -220,5 +261,23 @@ export const wellBehaved: Readonly<Switches> = {
   operationRetryAfter: null,
   operationPage: 'none',
   operationPageAt: 'own',
+  conversations: 'right',
+  conversationAnswer: 'whole',
+  stream: 'streams',
+  streamCut: 'never',
+  streamBytes: 'whole',
+  streamForm: 'plain',
+  streamExpiry: 'closes',
+  keepAlives: 'usual',
+  repeatsEvents: 0,
+  cursors: 'right',
+  eventTimes: 'clock',
+  unknownEvents: false,
+  oddEvent: 'none',
+  pageSize: 100,
+  pollSeconds: 30,
+  waits: 'right',
+  authorization: 'when_needed',
+  directs: 'offered',
   delivery: 'whole',
 }

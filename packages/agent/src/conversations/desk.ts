@@ -1,0 +1,245 @@
+import {
+  conversationStandingSchema,
+  eventsPageSchema,
+  isId,
+  isJsonObject,
+  JsonError,
+  parseStrictJson,
+  type WireStanding,
+} from '@poppyseed/protocol'
+import { authorisedFetch } from '../apis/authorised-fetch.ts'
+import type { AgentContext } from '../context.ts'
+import type { FoundCompany } from '../discovery/discover.ts'
+import { AgentError, type AgentErrorCode } from '../errors.ts'
+import { dateOf } from '../net/clocks.ts'
+import { type Fetch, readText } from '../net/exchange.ts'
+import { readRetryAfter } from '../net/retry-after.ts'
+import { cleanText } from '../net/text.ts'
+import type { OperationParts } from '../operations/desk.ts'
+import { requireConversations } from './service.ts'
+
+/** The requests of section 7: posts, and reads by long poll or by stream. */
+
+/** A page of events, as far as it can be relied on. */
+export interface Page extends WireStanding {
+  readonly events: readonly unknown[]
+  /** Undefined where the Company left it out. */
+  readonly cursor: string | null | undefined
+  readonly hasMore: boolean
+}
+
+/** What a read gave: a page, or a stream that goes on. */
+export type ReadAnswer =
+  | { readonly kind: 'page'; readonly page: Page }
+  | { readonly kind: 'stream'; readonly body: ReadableStream<Uint8Array> }
+
+/** What a post gave: where the conversation stands and, where `wait` was asked for and is known there, a page. */
+export interface PostAnswer extends WireStanding {
+  readonly page: Page | undefined
+}
+
+/** How a conversation is read. */
+export interface ReadOptions {
+  readonly cursor: string | null
+  /** Asks for a stream; a Company that has none answers with a page. */
+  readonly wantsStream: boolean
+  /** After a stream has broken: the cursor goes into `Last-Event-ID` (7.6). */
+  readonly isReconnect: boolean
+  /** Seconds. */
+  readonly wait: number
+  readonly signal: AbortSignal | undefined
+}
+
+/** What of a post differs. */
+export interface PostOptions {
+  /** Seconds to hold the request for an answer (7.3). */
+  readonly wait?: number | undefined
+  readonly cursor?: string | null | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+const maxBytes = 8 * 1024 * 1024
+const maxDepth = 64
+const maxValues = 200_000
+
+/** An id as it goes into an address. @throws AgentError `invalid_input` */
+export function checkConversationId(id: string): string {
+  if (typeof id === 'string' && isId(id)) return id
+  throw new AgentError('invalid_input', `"${cleanText(String(id), 80)}" is not the id of a conversation.`)
+}
+
+/** Starts a conversation (7.3, 7.10). */
+export function postStart(parts: OperationParts, body: object, options: PostOptions): Promise<PostAnswer> {
+  return post(parts, undefined, '', body, options)
+}
+
+/** A later message, a handoff (7.9) or a close (7.12). */
+export function postTo(
+  parts: OperationParts,
+  id: string,
+  verb: 'messages' | 'handoff' | 'close',
+  body: object,
+  options: PostOptions = {},
+): Promise<PostAnswer> {
+  return post(parts, id, `/${checkConversationId(id)}/${verb}`, body, options)
+}
+
+async function post(
+  parts: OperationParts,
+  id: string | undefined,
+  path: string,
+  body: object,
+  { wait, cursor, signal }: PostOptions,
+): Promise<PostAnswer> {
+  const query = queryOf({ cursor: wait === undefined ? null : (cursor ?? null), wait })
+  const seconds = parts.context.seconds.call + (wait ?? 0)
+  const headers = new Headers({ accept: 'application/json', 'content-type': 'application/json' })
+  const { found, response } = await send(parts, {
+    ...{ method: 'POST', path, query, headers, body: JSON.stringify(body), signal, seconds },
+  })
+  const stated = await readAnswer(found, response)
+  const standing = standingIn(found, stated, id)
+  const page = isJsonObject(stated) && Array.isArray(stated.events) ? pageIn(found, stated, id) : undefined
+  return { ...standing, page }
+}
+
+/** Reads events (7.5, 7.6). @throws AgentError; `companyCode` says `cursor_expired` or `invalid_cursor` */
+export async function readEvents(
+  parts: OperationParts,
+  id: string,
+  { cursor, wantsStream, isReconnect, wait, signal }: ReadOptions,
+): Promise<ReadAnswer> {
+  const isByHeader = wantsStream && isReconnect && cursor !== null
+  const headers = new Headers({ accept: wantsStream ? 'text/event-stream' : 'application/json' })
+  // 7.6: in place of cursor
+  if (isByHeader) headers.set('last-event-id', cursor)
+  const seconds = parts.context.seconds.call + wait
+  const { found, response } = await send(parts, {
+    ...{ method: 'GET', path: `/${checkConversationId(id)}/events`, headers, body: undefined, signal, seconds },
+    query: queryOf({ cursor: isByHeader ? null : cursor, wait }),
+  })
+  const isStream = /^text\/event-stream *(?:;|$)/i.test(response.headers.get('content-type') ?? '')
+  if (wantsStream && isStream && response.status === 200 && response.body) {
+    return { kind: 'stream', body: response.body }
+  }
+  return { kind: 'page', page: pageIn(found, await readAnswer(found, response), id) }
+}
+
+interface Sent {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly query: string
+  readonly headers: Headers
+  readonly body: string | undefined
+  readonly signal: AbortSignal | undefined
+  /** Until the answer begins: a stream has no end. */
+  readonly seconds: number
+}
+
+async function send(parts: OperationParts, request: Sent): Promise<{ found: FoundCompany; response: Response }> {
+  const { context, tokens } = parts
+  const found = await parts.find()
+  const { endpoint, base, resource } = requireConversations(found)
+  const { method, path, query, headers, body, signal, seconds } = request
+  const response = await authorisedFetch(
+    beginningWithin(context, seconds),
+    tokens,
+    { method, url: `${path === '' ? endpoint : base + path}${query}`, headers, body, signal, seconds: undefined },
+    { company: found.name, origin: new URL(endpoint).origin, wanted: { kind: 'dpop', resource } },
+  )
+  return { found, response }
+}
+
+/** The same, where an answer has to begin in time. */
+function beginningWithin(context: AgentContext, seconds: number): AgentContext {
+  const fetch: Fetch = async (url, init) => {
+    const late = new AbortController()
+    const timer = setTimeout(
+      () => late.abort(new AgentError('unreachable', `${new URL(url).host} did not answer within ${seconds} seconds.`)),
+      seconds * 1000,
+    )
+    try {
+      const signals = [init.signal, late.signal].filter((one) => one instanceof AbortSignal)
+      return await context.fetch(url, { ...init, signal: AbortSignal.any(signals) })
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+  return { ...context, fetch }
+}
+
+function queryOf({ cursor, wait }: { readonly cursor: string | null; readonly wait: number | undefined }): string {
+  const query = new URLSearchParams()
+  if (cursor !== null) query.set('cursor', cursor)
+  if (wait !== undefined) query.set('wait', String(Math.floor(wait)))
+  return query.size === 0 ? '' : `?${query}`
+}
+
+async function readAnswer(found: FoundCompany, response: Response): Promise<unknown> {
+  const text = await readText(response, maxBytes)
+  const stated = parse(text)
+  const { status, headers } = response
+  if (status < 400) {
+    if (!isJsonObject(stated)) throw new AgentError('bad_answer', `${found.name} answered with something unreadable.`)
+    return stated
+  }
+  const { error, error_description: description, conversation_id: conversationId } = isJsonObject(stated) ? stated : {}
+  const companyCode = typeof error === 'string' ? error : undefined
+  const retryAfter = headers.get('retry-after')
+  const details = {
+    ...{ status, companyCode },
+    ...(retryAfter === null ? {} : { retryAfter: readRetryAfter(retryAfter, dateOf(response) ?? Date.now()) }),
+    ...(typeof conversationId === 'string' && isId(conversationId) ? { conversationId } : {}),
+  }
+  if (status >= 500) throw new AgentError('company_error', `${found.name} answered HTTP ${status}.`, details)
+  const known = companyCode !== undefined && Object.hasOwn(refusals, companyCode) ? refusals[companyCode] : undefined
+  if (known) throw new AgentError(known.code, `${found.name} ${known.words}`, details)
+  const said = typeof description === 'string' ? description : companyCode
+  throw new AgentError(
+    'call_failed',
+    said === undefined ? `${found.name} answered HTTP ${status}.` : `${found.name} answered: ${cleanText(said, 500)}`,
+    details,
+  )
+}
+
+/** 7.13. */
+const refusals: Readonly<Record<string, { readonly code: AgentErrorCode; readonly words: string }>> = {
+  conversation_not_found: { code: 'conversation_not_found', words: 'knows no such conversation of yours.' },
+  conversation_closed: { code: 'conversation_closed', words: 'has closed this conversation.' },
+  direct_conversation_open: {
+    code: 'direct_conversation_open',
+    words: 'takes nothing here while you talk with it yourself; close that conversation first.',
+  },
+  message_id_conflict: { code: 'message_conflict', words: 'already has another message with the same ID.' },
+}
+
+function parse(text: string): unknown {
+  try {
+    return parseStrictJson(text, maxDepth, maxValues)
+  } catch (error) {
+    if (error instanceof JsonError) return undefined
+    throw error
+  }
+}
+
+/** 7.7: status and responder stand in every answer. A later one may leave the id out, and may not have another. */
+function standingIn(found: FoundCompany, stated: unknown, id: string | undefined): WireStanding {
+  const parsed = conversationStandingSchema.safeParse(stated)
+  if (!parsed.success) {
+    throw new AgentError('bad_answer', `${found.name} did not say where the conversation stands.`)
+  }
+  const { conversation_id: given } = parsed.data
+  if (id === undefined && given === undefined)
+    throw new AgentError('bad_answer', `${found.name} started a conversation without giving its ID.`)
+  if (id !== undefined && given !== undefined && given !== id)
+    throw new AgentError('bad_answer', `${found.name} answered about another conversation.`)
+  return parsed.data
+}
+
+function pageIn(found: FoundCompany, stated: unknown, id: string | undefined): Page {
+  const standing = standingIn(found, stated, id)
+  const parsed = eventsPageSchema.partial({ cursor: true, has_more: true }).safeParse(stated)
+  if (!parsed.success) throw new AgentError('bad_answer', `${found.name} sent a page of events that can't be read.`)
+  const { events, cursor, has_more: hasMore = false } = parsed.data
+  return { ...standing, events, cursor, hasMore }
+}

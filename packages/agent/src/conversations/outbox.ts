@@ -1,0 +1,173 @@
+import { makeId } from '@poppyseed/protocol'
+import { z } from 'zod'
+import { AgentError, type AgentErrorCode } from '../errors.ts'
+import type { OperationParts } from '../operations/desk.ts'
+import { type StoredValue, storeKey } from '../store/store.ts'
+import { type PostAnswer, type PostOptions, postStart, postTo } from './desk.ts'
+import type { WireContent } from './message.ts'
+
+/**
+ * Sending so that nothing is lost and nothing is said twice (7.3): a message gets its ID and is kept before it is sent, and
+ * is sent again with the same ID until an answer says what became of it.
+ */
+
+const keptSchema = z.object({
+  version: z.literal(1),
+  /** The conversation that it goes to; null where it starts one. */
+  conversation: z.string().nullable(),
+  /** For the first message of a Direct Conversation (7.10). */
+  parent: z.string().nullable(),
+  message: z.record(z.string(), z.unknown()),
+  /** Whether somebody was told that it isn't known what became of it. */
+  isTold: z.boolean(),
+  /** Unix time in milliseconds. */
+  at: z.number(),
+})
+type Kept = z.infer<typeof keptSchema>
+
+/** Where a message goes. */
+export interface Target {
+  readonly conversation: string | null
+  readonly parent: string | null
+}
+
+/** A message that was kept and whose fate isn't known. */
+export interface UnsentMessage {
+  readonly id: string
+  /** Undefined for one that starts a conversation. */
+  readonly conversationId: string | undefined
+  readonly parentId: string | undefined
+  /** Whether they are the owner's own words. */
+  readonly isOwners: boolean
+  readonly text: string | undefined
+  /** Unix time in milliseconds. */
+  readonly at: number
+}
+
+/** What became of a message. */
+export interface Delivered extends PostAnswer {
+  readonly messageId: string
+  readonly conversationId: string
+}
+
+/** How often a message is sent whose answer gets lost, in one go. */
+const maxSends = 3
+/** How long the same words count as the same message, where it isn't known what became of it. Milliseconds. */
+const sameFor = 3600 * 1000
+/** As many are kept, and for so long. */
+const maxKept = 100
+const keptFor = 7 * 24 * 3600 * 1000
+
+/** Errors after which nobody knows whether the message arrived, or that say "later". */
+const unclear: ReadonlySet<AgentErrorCode> = new Set<AgentErrorCode>([
+  ...(['unreachable', 'company_error', 'bad_answer', 'rate_limited', 'token_refused', 'store_busy'] as const),
+])
+
+/** The messages of one account at one Company that are on their way. */
+export interface Outbox {
+  /** Keeps a message, sends it, and forgets it once it is known what became of it. */
+  readonly send: (target: Target, content: WireContent, options?: PostOptions) => Promise<Delivered>
+  /** Sends one that is kept, with the ID that it has. */
+  readonly sendKept: (id: string, options?: PostOptions) => Promise<Delivered>
+  readonly list: () => Promise<readonly UnsentMessage[]>
+  readonly discard: (id: string) => Promise<void>
+}
+
+/** Opens the outbox. */
+export function openOutbox(parts: OperationParts): Outbox {
+  const { context, tokens } = parts
+  const { store, now, wait } = context
+  const { userKey, issuer, account } = tokens.place
+  const prefix = `${storeKey('message', userKey, issuer, account)}/`
+  const keyOf = (id: string) => prefix + encodeURIComponent(id)
+  const all = async (): Promise<readonly (readonly [id: string, kept: Kept])[]> => {
+    const found: (readonly [string, Kept])[] = []
+    for (const key of await store.keys(prefix)) {
+      const kept = read(await store.get(key))
+      if (kept && now() - kept.at < keptFor) found.push([decodeURIComponent(key.slice(prefix.length)), kept])
+      else await store.update(key, () => undefined)
+    }
+    return found.sort(([, left], [, right]) => left.at - right.at)
+  }
+
+  /** The one whose fate isn't known, where the same is said once more; else a new one. */
+  async function keep(target: Target, content: WireContent): Promise<string> {
+    const kept = await all()
+    const same = kept.find(
+      ([id, one]) =>
+        one.isTold &&
+        isFor(one, target) &&
+        now() - one.at < sameFor &&
+        JSON.stringify(one.message) === JSON.stringify({ id, ...content }),
+    )
+    if (same) return same[0]
+    if (kept.length >= maxKept)
+      throw new AgentError('store_busy', 'Too many messages wait to be sent: send or discard those first.', {
+        action: 'give_up',
+      })
+    const id = makeId('msg', context.random)
+    const fresh: Kept = { version: 1, ...target, message: { id, ...content }, isTold: false, at: now() }
+    await store.update(keyOf(id), () => fresh as unknown as StoredValue)
+    return id
+  }
+
+  async function sendKept(id: string, options: PostOptions = {}): Promise<Delivered> {
+    const kept = read(await store.get(keyOf(id)))
+    if (!kept) throw new AgentError('invalid_input', 'There is no such message to be sent.')
+    for (let sends = 1; ; sends++) {
+      try {
+        const answer = await once(parts, kept, options)
+        await store.update(keyOf(id), () => undefined)
+        // Who was told that it isn't known has gone on: what comes late now would contradict what came after.
+        for (const [other, { isTold, conversation }] of await all()) {
+          if (isTold && conversation !== null && conversation === kept.conversation)
+            await store.update(keyOf(other), () => undefined)
+        }
+        return { ...answer, messageId: id, conversationId: kept.conversation ?? answer.conversation_id ?? '' }
+      } catch (error) {
+        if (error instanceof AgentError && !unclear.has(error.code)) {
+          // It was refused, so it was not said.
+          await store.update(keyOf(id), () => undefined)
+          throw error
+        }
+        // Also where the caller stopped it: it may have arrived by then.
+        if (!(error instanceof AgentError) || sends === maxSends || error.code === 'rate_limited') {
+          await store.update(keyOf(id), (before) => {
+            const still = read(before)
+            return still && ({ ...still, isTold: true } as unknown as StoredValue)
+          })
+          throw error
+        }
+        await wait(Math.max(1000 * sends, Math.min(error.retryAfter ?? 0, 60) * 1000), options.signal)
+      }
+    }
+  }
+
+  return {
+    send: async (target, content, options = {}) => sendKept(await keep(target, content), options),
+    sendKept,
+    list: async () =>
+      (await all()).map(([id, { conversation, parent, message, at }]) => ({
+        ...{ id, conversationId: conversation ?? undefined, parentId: parent ?? undefined, at },
+        isOwners: message.sender === 'human',
+        text: typeof message.text === 'string' ? message.text : undefined,
+      })),
+    discard: async (id) => {
+      await store.update(keyOf(id), () => undefined)
+    },
+  }
+}
+
+function once(parts: OperationParts, { conversation, parent, message }: Kept, options: PostOptions) {
+  if (conversation !== null) return postTo(parts, conversation, 'messages', { message }, options)
+  return postStart(parts, { message, ...(parent === null ? {} : { parent_conversation_id: parent }) }, options)
+}
+
+function isFor(kept: Kept, { conversation, parent }: Target): boolean {
+  return kept.conversation === conversation && kept.parent === parent
+}
+
+function read(value: StoredValue | undefined): Kept | undefined {
+  const parsed = keptSchema.safeParse(value)
+  return parsed.success ? parsed.data : undefined
+}

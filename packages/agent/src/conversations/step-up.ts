@@ -1,0 +1,98 @@
+import { coversScopes } from '@poppyseed/protocol'
+import { type AccessError, canAccountHelp, stepUpError } from '../apis/step-up.ts'
+import { AgentError } from '../errors.ts'
+import type { OperationParts } from '../operations/desk.ts'
+import { rememberDeclined } from '../sessions/sign-in-end.ts'
+import type { TokenWanted } from '../sessions/tokens.ts'
+import type { AuthorizationOutcome } from './event.ts'
+import type { ConversationRecords } from './records.ts'
+import { requireConversations } from './service.ts'
+
+/** Sign-in during a conversation (7.11): the same as for a call (6, 4.4), and then the same conversation with the new token. */
+
+/** What the owner is asked. */
+export interface SignInNeeded {
+  /** All scopes to ask for, those already granted too (4.4). May be empty: the Company doesn't say which. */
+  readonly scopes: readonly string[]
+  /** Says in a sentence what the Company needs. */
+  readonly error: AgentError
+}
+
+/**
+ * Asks the owner to sign in, such as by `session.signIn({ scopes, open })`. Anything but false counts as tried: what was
+ * granted is looked at afterwards. An {@link AgentError} of a sign-in that failed or was declined ends the asking.
+ */
+export type AskToSignIn = (needed: SignInNeeded) => Promise<unknown>
+
+/** The part of an event that says what is needed. */
+export interface AuthorizationNeed {
+  /** Of the event: the same one is answered once. */
+  readonly id?: string
+  readonly error: AccessError
+  readonly scopes: readonly string[]
+}
+
+/** How long the same ask counts as the same, in milliseconds. */
+const sameFor = 3600 * 1000
+
+/**
+ * Gets the rights that the Company needs. Says nothing to the Company.
+ * @returns with `isAnswered` where this very event was answered before, maybe by a process that died
+ */
+export async function stepUp(
+  parts: OperationParts,
+  records: ConversationRecords,
+  id: string,
+  need: AuthorizationNeed,
+  signIn: AskToSignIn | undefined,
+): Promise<AuthorizationOutcome & { readonly isAnswered?: boolean }> {
+  const { context, tokens } = parts
+  const found = await parts.find()
+  const wanted: TokenWanted = { kind: 'dpop', resource: requireConversations(found).resource }
+  const { error: code, scopes: needed } = need
+  const what = [code, ...[...needed].sort()].join(' ')
+  const before = (await records.get(id))?.asked
+  if (before && before.event !== null && before.event === need.id) return { ...continued, isAnswered: true }
+  // Whoever goes on asking for what it was given is not obeyed for ever.
+  const hasTried = before?.what === what && context.now() - before.at < sameFor
+  const goesOn = async () => {
+    await records.note(id, () => ({ asked: { what, event: need.id ?? null, at: context.now() } }))
+    return continued
+  }
+  const held = await tokens.get(wanted)
+  const account = await tokens.records.account()
+  if (!hasTried && account && coversScopes(account.scopes, needed)) {
+    // Another call may have signed in since; then nothing more is needed.
+    const isEnough = held.signedIn && coversScopes(held.scopes, needed)
+    if (isEnough && code === 'insufficient_scope') return goesOn()
+    if (canAccountHelp(code, account, held, needed)) {
+      // 4.8: the Account Token first
+      if (await tokens.useAccountToken(wanted, isEnough ? undefined : held.token)) return goesOn()
+    }
+  }
+  const error = await stepUpError(tokens, found.name, code, needed, hasTried)
+  if (error.action !== 'ask_owner') return { result: error.code === 'sign_in_declined' ? 'declined' : 'stopped', error }
+  if (!signIn) return { result: 'needs_owner', error }
+  const asked = error.scopes ?? []
+  try {
+    if ((await signIn({ scopes: asked, error })) === false) {
+      await rememberDeclined(context, tokens.place, asked, 'nothing')
+      return { result: 'declined', error: declinedError(found.name) }
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof AgentError)) throw thrown
+    return { result: thrown.code === 'sign_in_declined' ? 'declined' : 'stopped', error: thrown }
+  }
+  const now = await tokens.records.account()
+  if (!now || !coversScopes(now.scopes, needed)) {
+    return { result: 'declined', error: await stepUpError(tokens, found.name, code, needed, true) }
+  }
+  await records.note(id, () => ({ asked: null }))
+  return continued
+}
+
+const continued: AuthorizationOutcome = { result: 'continued', error: undefined }
+
+function declinedError(company: string): AgentError {
+  return new AgentError('sign_in_declined', `${company} needs you to sign in for this, and you declined.`)
+}
