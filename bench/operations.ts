@@ -14,6 +14,7 @@ import pg from 'pg'
 import { operation, succeeded } from 'poppyseed'
 import { postgres } from 'poppyseed/postgres'
 import { sqlite } from 'poppyseed/sqlite'
+import { createChanges } from '../packages/company/dist/changes/changes.js'
 import { confirmByAgent } from '../packages/company/dist/operations/confirming.js'
 import { createOperations } from '../packages/company/dist/operations/create-operations.js'
 import { digestOf } from '../packages/company/dist/operations/digest.js'
@@ -85,6 +86,7 @@ async function measure(place: Place): Promise<readonly string[]> {
   const running = new Set<Promise<unknown>>()
   const operations = createOperations({
     operations: [nothing],
+    changes: createChanges(),
     scope: async () => scope,
     now: Date.now,
     random: (length) => crypto.getRandomValues(new Uint8Array(length)),

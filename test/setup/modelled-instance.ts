@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { createChanges } from '../../packages/company/src/changes/changes.ts'
 import type { FaultPoint } from '../../packages/company/src/faults/faults.ts'
 import { createOperations, type Operations } from '../../packages/company/src/operations/create-operations.ts'
 import type { Operation } from '../../packages/company/src/operations/definition.ts'
@@ -125,6 +126,7 @@ export function startInstance(options: {
         if (isDead || armed.has(point)) die()
       },
     },
+    changes: createChanges(),
     hasPage: false,
     pageOf: (id) => id,
     log: silent,

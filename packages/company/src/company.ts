@@ -11,6 +11,7 @@ import { newPerHourOf } from './agents/settings.ts'
 import { findAgent, isAgentBlocked } from './agents/store.ts'
 import { type BrowserReader, readBrowserPrincipal } from './browser/browser-principal.ts'
 import { readCookies } from './browser/cookie.ts'
+import { createChanges } from './changes/changes.ts'
 import { type CheckedConfig, type CompanyConfig, checkConfig } from './config.ts'
 import { createAddressMarks } from './crypto/address-mark.ts'
 import { createKeyImporter } from './crypto/key-importer.ts'
@@ -218,12 +219,15 @@ export function createCompany(config: CompanyConfig): Company {
         : { sweep: () => operations.durable.sweep(), stop: () => operations.durable.stop() },
     onDeadline: () => givenUp.abort(),
     onClose() {
+      changes.close()
       fetcher?.close()
       guardedFetch?.close()
     },
   })
+  const changes = createChanges({ scope: lifecycle.scope, log })
   const operations = createOperations({
     operations: checked.operations.list,
+    changes,
     scope: lifecycle.scope,
     now,
     random,

@@ -1,6 +1,5 @@
 import type { FaultSettings } from '../faults/faults.ts'
 import type { DurableWork } from '../lifecycle.ts'
-import { createChanges } from './changes.ts'
 import { type CompanyOperations, createCompanyOperations } from './company-operations.ts'
 import type { Operation } from './definition.ts'
 import { type OperationHooks, tellsOf } from './hooks.ts'
@@ -14,7 +13,7 @@ import { createWorker, type WorkerOptions } from './worker.ts'
 
 /** What {@link createOperations} needs. */
 export interface OperationsOptions
-  extends Pick<OperationParts, 'scope' | 'now' | 'random' | 'hasPage'>,
+  extends Pick<OperationParts, 'scope' | 'now' | 'random' | 'hasPage' | 'changes'>,
     Pick<WorkerOptions, 'log' | 'watch' | 'givenUp' | 'track'> {
   readonly operations: readonly Operation[]
   readonly hooks: OperationHooks
@@ -34,9 +33,8 @@ export interface Operations {
 
 /** Makes what proposes, confirms, cancels and performs. */
 export function createOperations(options: OperationsOptions): Operations {
-  const { scope, now, random, hasPage, hooks, faults, pageOf, log } = options
+  const { scope, now, random, hasPage, changes, hooks, faults, pageOf, log } = options
   const operations = new Map(options.operations.map((operation) => [operation.name, operation]))
-  const changes = createChanges()
   const tells = tellsOf(hooks)
   const at: OperationParts['at'] = (point, id) => faults?.atPoint?.(point, id)
   const { changed } = changes

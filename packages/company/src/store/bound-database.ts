@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { CompiledQuery, type Kysely, type Transaction } from 'kysely'
 import type { Database } from './database.ts'
 import { schemaVersion } from './migrations.ts'
+import type { Notices } from './notices.ts'
 import type { Tables } from './tables.ts'
 
 /** The transaction that the current call runs in. What it left running after its end is refused by Kysely. */
@@ -30,6 +31,7 @@ export interface Parts {
   /** Runs prewritten SQL outside of any transaction, on whatever connection is free. */
   readonly runAlone?: (...statement: Parameters<Run>) => Promise<readonly unknown[]>
   readonly overwrite?: () => Promise<void>
+  readonly notices?: Notices
   readonly close: () => Promise<void>
 }
 
@@ -39,7 +41,7 @@ export interface Parts {
  * and on PostgreSQL it would quietly run outside.
  */
 export function bindDatabase(parts: Parts): Database {
-  const { name, root, marksCompleteSince, committed, runNow, runAlone, overwrite, close } = parts
+  const { name, root, marksCompleteSince, committed, runNow, runAlone, overwrite, notices, close } = parts
   const here = new AsyncLocalStorage<Here>()
   let closing: Promise<void> | null = null
   return {
@@ -72,6 +74,7 @@ export function bindDatabase(parts: Parts): Database {
       return (await (inside?.transaction ?? root).executeQuery(CompiledQuery.raw(sql, [...parameters]))).rows
     },
     ...(overwrite ? { overwrite } : {}),
+    ...(notices ? { notices } : {}),
     async health() {
       return { schema: await schemaVersion(root) }
     },

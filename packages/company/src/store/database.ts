@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely'
+import type { Notices } from './notices.ts'
 import type { Tables } from './tables.ts'
 
 /** One SQL store, two dialects (SQLite, PostgreSQL). The chapters keep their queries in their own `store.ts`. */
@@ -23,6 +24,8 @@ export interface Database {
    * the server sees to it.
    */
   readonly overwrite?: () => Promise<void>
+  /** How instances tell each other what has changed; left out where there can be no others. */
+  readonly notices?: Notices
   /** Schema version and reachability, for `company.health()`. */
   readonly health: () => Promise<{ readonly schema: number }>
   readonly close: () => Promise<void>

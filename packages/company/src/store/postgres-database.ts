@@ -4,6 +4,7 @@ import { bindDatabase } from './bound-database.ts'
 import type { Database, Logger, StoreContext } from './database.ts'
 import { latestSchema, migrate, refuseNewer, requireCurrent, schemaVersion } from './migrations.ts'
 import type { PostgresOptions } from './postgres.ts'
+import { createPostgresNotices } from './postgres-notices.ts'
 import { type OwnPool, wrapPool } from './postgres-pool.ts'
 import type { Tables } from './tables.ts'
 
@@ -19,7 +20,18 @@ export async function openPostgres(
     typeof source === 'string' ? { pool: await connect(source, connections), ours: true } : { ...source, ours: false }
   const wrapped = wrapPool(pool, { namedStatements, log, ...(onQuery ? { onQuery } : {}) })
   const root = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: wrapped }) })
+  // The query builder's own way to a connection costs more than some of these statements.
+  async function runAlone(sql: string, parameters: readonly unknown[]): Promise<readonly unknown[]> {
+    const client = await wrapped.connect()
+    try {
+      return (await client.query<unknown>(sql, parameters)).rows
+    } finally {
+      client.release()
+    }
+  }
+  const notices = createPostgresNotices({ pool: pool.pool, run: runAlone, log })
   const close = async () => {
+    await notices.end()
     await root.destroy()
     // Kysely ends a pool only once it has used it.
     await wrapped.end()
@@ -36,15 +48,8 @@ export async function openPostgres(
     name: 'postgres',
     root,
     marksCompleteSince: 0,
-    // The query builder's own way to a connection costs more than some of these statements.
-    async runAlone(sql, parameters) {
-      const client = await wrapped.connect()
-      try {
-        return (await client.query<unknown>(sql, parameters)).rows
-      } finally {
-        client.release()
-      }
-    },
+    runAlone,
+    notices,
     close,
   })
 }

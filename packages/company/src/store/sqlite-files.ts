@@ -7,6 +7,7 @@ import type { Database, StoreContext } from './database.ts'
 import { migrate, requireCurrent } from './migrations.ts'
 import type { SqliteOptions } from './sqlite.ts'
 import { connect, type SqliteConnection } from './sqlite-connection.ts'
+import { createSqliteNotices } from './sqlite-notices.ts'
 import type { Tables } from './tables.ts'
 
 /**
@@ -116,6 +117,8 @@ async function connectFiles(
       const run = machineRun ?? currentMachineRun(context.now())
       return openReplayFile(connection, { isMainNew: isNew, run, now: context.now() })
     })
+    // Nobody else can open what is in memory.
+    const notices = path === ':memory:' ? undefined : createSqliteNotices(() => dataVersion(connection))
     return bindDatabase({
       name: 'sqlite',
       root,
@@ -129,7 +132,9 @@ async function connectFiles(
         write: connection.write,
         inTransaction: connection.all,
       },
+      ...(notices ? { notices } : {}),
       async close() {
+        notices?.end()
         await root.destroy()
         connection.close()
       },
@@ -209,6 +214,12 @@ async function untilFree(busyTimeout: number, run: () => void): Promise<void> {
 /** SQLITE_BUSY with any of its extended codes. */
 function isBusy(error: unknown): boolean {
   return error instanceof Error && 'errcode' in error && (Number(error.errcode) & 0xff) === 5
+}
+
+/** Another number once another process has written to the main file. */
+function dataVersion(connection: SqliteConnection): unknown {
+  const [row] = connection.all('pragma main.data_version', []) as readonly { readonly data_version: number }[]
+  return row?.data_version
 }
 
 function quote(text: string): string {

@@ -1,0 +1,133 @@
+import type { Logger, Scope } from '../store/database.ts'
+import { type Others, tellOthers } from './other-instances.ts'
+
+/**
+ * Who waits for an operation or a conversation to change is told: in this process at once, and by other instances a moment
+ * later. What nobody tells is found by looking: whoever waits for an operation looks now and then, and for conversations
+ * one look is taken for all who wait.
+ */
+
+/** A piece of a message that is being written (7.6). */
+export interface Piece {
+  readonly messageId: string
+  /** Characters of the message that were told before it: 0 for the first piece. */
+  readonly from: number
+  readonly text: string
+}
+
+/** Somebody who waits for something to change. */
+export interface Ear {
+  /** The number of the newest event that it has: a look tells it of newer ones. Left out: it isn't looked for. */
+  readonly after?: number
+  readonly told: () => void
+  readonly heard?: (piece: Piece) => void
+}
+
+/** A wait that has begun: a change from here on ends it. */
+export interface Watch {
+  /** Resolves with the next change, or after so many milliseconds, or when the signal aborts. */
+  readonly within: (milliseconds: number, signal: AbortSignal) => Promise<void>
+  readonly release: () => void
+}
+
+/** See {@link createChanges}. */
+export interface Changes {
+  /** Says that an operation or a conversation has changed, after the change is committed. */
+  readonly changed: (id: string) => void
+  /** Hands on a piece of a message, before the message itself is committed. Nobody may act on it, and it may be lost. */
+  readonly piece: (conversationId: string, piece: Piece) => void
+  /** @param after the number of the newest event that is known, for a conversation */
+  readonly watch: (id: string, after?: number) => Watch
+  /** Has somebody told, until {@link Changes.leave}. */
+  readonly listen: (id: string, ear: Ear) => void
+  readonly leave: (id: string, ear: Ear) => void
+  /** Has somebody begin to wait, by their Session: what ends it, or null where too many wait already. */
+  readonly enter: (session: string) => (() => void) | null
+  /** Stops listening to other instances. */
+  readonly close: () => void
+}
+
+/** What {@link createChanges} needs, for other instances; without it there are none. */
+export interface ChangesOptions {
+  readonly scope: () => Promise<Scope>
+  readonly log: Logger
+}
+
+/** How many may wait at once, and how many of one Session. */
+const mostWaits = 2000
+const mostOfSession = 8
+
+/** Makes the place where changes are told. */
+export function createChanges(options?: ChangesOptions): Changes {
+  const ears = new Map<string, Set<Ear>>()
+  const waits = new Map<string, number>()
+  let waiting = 0
+
+  const local: Pick<Changes, 'changed' | 'piece'> = {
+    changed(id) {
+      for (const ear of ears.get(id) ?? []) ear.told()
+    },
+    piece(id, piece) {
+      for (const ear of ears.get(id) ?? []) ear.heard?.(piece)
+    },
+  }
+  const others: Others | null = options ? tellOthers({ ...options, local, ears }) : null
+
+  function listen(id: string, ear: Ear): void {
+    const all = ears.get(id)
+    if (all) all.add(ear)
+    else ears.set(id, new Set([ear]))
+    others?.listen()
+  }
+  function leave(id: string, ear: Ear): void {
+    const all = ears.get(id)
+    all?.delete(ear)
+    if (all?.size === 0) ears.delete(id)
+  }
+
+  return {
+    changed(id) {
+      local.changed(id)
+      others?.changed(id)
+    },
+    piece(id, piece) {
+      local.piece(id, piece)
+      others?.piece(id, piece)
+    },
+    listen,
+    leave,
+    watch(id, after) {
+      const { promise: changed, resolve } = Promise.withResolvers<void>()
+      const ear: Ear = { told: resolve, ...(after === undefined ? {} : { after }) }
+      listen(id, ear)
+      return {
+        within: (milliseconds, signal) => first(changed, milliseconds, signal),
+        release: () => leave(id, ear),
+      }
+    },
+    enter(session) {
+      const before = waits.get(session) ?? 0
+      if (before >= mostOfSession || waiting >= mostWaits) return null
+      waits.set(session, before + 1)
+      waiting += 1
+      return () => {
+        waiting -= 1
+        const left = (waits.get(session) ?? 1) - 1
+        if (left === 0) waits.delete(session)
+        else waits.set(session, left)
+      }
+    },
+    close: () => others?.close(),
+  }
+}
+
+async function first(changed: Promise<void>, milliseconds: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  const { promise: over, resolve } = Promise.withResolvers<void>()
+  const alarm = setTimeout(resolve, milliseconds)
+  const stop = () => resolve()
+  signal.addEventListener('abort', stop, { once: true })
+  await Promise.race([changed, over])
+  clearTimeout(alarm)
+  signal.removeEventListener('abort', stop)
+}
