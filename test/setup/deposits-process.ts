@@ -4,7 +4,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import { register } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { createCompany } from '../../packages/company/src/company.ts'
-import type { FaultPoint } from '../../packages/company/src/faults/faults.ts'
+import type { FaultPoint, OperationPoint } from '../../packages/company/src/faults/faults.ts'
 import { toNodeHandler } from '../../packages/company/src/node/handler.ts'
 import { operation } from '../../packages/company/src/operations/operation.ts'
 import { failed, succeeded } from '../../packages/company/src/operations/outcome.ts'
@@ -32,7 +32,7 @@ export interface DepositsTask {
 }
 
 /** Where it dies: a point of `faults`, or in `perform`, once the payment service has answered. */
-export type DeathPoint = FaultPoint | 'performing'
+export type DeathPoint = OperationPoint | 'performing'
 
 if (process.argv[2] !== undefined) {
   register('./tsx-loader.ts', import.meta.url)
@@ -42,7 +42,7 @@ if (process.argv[2] !== undefined) {
   let areRecordsOpen = true
   const ignore = () => {}
 
-  function dieAt(point: DeathPoint): Promise<void> | undefined {
+  function dieAt(point: DeathPoint | FaultPoint): Promise<void> | undefined {
     if (killAt !== point) return undefined
     process.kill(process.pid, 'SIGKILL')
     return new Promise(ignore)

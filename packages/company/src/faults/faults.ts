@@ -21,10 +21,11 @@ export interface FaultSettings {
    */
   readonly dropAnswer?: (answer: AnswerAt) => boolean
   /**
-   * Called at each point between a confirmation and what comes of it (Operations 5, 6), before it goes on: whoever kills the
-   * process there sees what a crash at that point leaves.
+   * Called at each point between a confirmation and what comes of it (Operations 5, 6), and between a message and its reply
+   * (7), before it goes on: whoever kills the process there sees what a crash at that point leaves. Given the operation's or
+   * the conversation's id.
    */
-  readonly atPoint?: (point: FaultPoint, operationId: string) => void | Promise<void>
+  readonly atPoint?: (point: FaultPoint, id: string) => void | Promise<void>
 }
 
 /**
@@ -32,7 +33,23 @@ export interface FaultSettings {
  * called, and once it has answered; once the outcome is written; once `reconcile` has answered, before that is written; and
  * once a hook was told, before that is noted.
  */
-export type FaultPoint = 'confirming' | 'confirmed' | 'started' | 'performed' | 'finished' | 'reconciled' | 'told'
+export type OperationPoint = 'confirming' | 'confirmed' | 'started' | 'performed' | 'finished' | 'reconciled' | 'told'
+
+/**
+ * Points in the life of a conversation (7): before a message is accepted, and once it is; once a turn is claimed, once it has
+ * said something, once a tool of it has run, and before and after its end is written.
+ */
+export type ConversationPoint =
+  | 'accepting'
+  | 'accepted'
+  | 'turn-claimed'
+  | 'turn-said'
+  | 'tool-ran'
+  | 'turn-ending'
+  | 'turn-ended'
+
+/** A point of either. */
+export type FaultPoint = OperationPoint | ConversationPoint
 
 /** Lets an answer through, or takes it away. */
 export type Faults = (request: Request, answer: Response) => Promise<Response>

@@ -355,6 +355,7 @@ export interface EventsTable {
   conversation_id: string
   /** Counts from 1, without a gap. */
   number: number
+  /** Its type, with `.own` behind it where it ends nobody's wait: the Personal Agent's own messages, and what they cause. */
   type: string
   /** JSON of the whole event, as it travels. */
   body: string

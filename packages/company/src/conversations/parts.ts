@@ -1,0 +1,28 @@
+import type { CompanyAgent } from '../company-agent/turn.ts'
+import type { FaultPoint } from '../faults/faults.ts'
+import type { Logger, Scope } from '../store/database.ts'
+import type { ConversationChanges } from './changes.ts'
+import type { ConversationQueue } from './ledger.ts'
+import type { CheckedConversations } from './settings.ts'
+
+/** What all that is done to conversations is done with. */
+
+/** See `createConversations`. */
+export interface ConversationParts {
+  readonly scope: () => Promise<Scope>
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  readonly random: (length: number) => Uint8Array
+  readonly log: Logger
+  readonly settings: CheckedConversations
+  /** The company's own agent; null where people alone answer. */
+  readonly agent: CompanyAgent | null
+  /** Told of each change after its commit; whoever waits is told there. */
+  readonly changes: ConversationChanges
+  /** Lets the changes that this process makes of one conversation follow each other. */
+  readonly queue: ConversationQueue
+  /** Has a turn that is due begun, after that is committed. Where nobody does, it is found by looking. */
+  readonly begin: (id: string) => void
+  /** Named points at which tests end the process. */
+  readonly at: (point: FaultPoint, id: string) => void | Promise<void>
+}
