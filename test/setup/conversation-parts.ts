@@ -6,7 +6,7 @@ import type { ConversationParts } from '../../packages/company/src/conversations
 import type { ConversationRow, NewReceipt } from '../../packages/company/src/conversations/row.ts'
 import { systemRandom } from '../../packages/company/src/crypto/random.ts'
 import type { Scope } from '../../packages/company/src/store/database.ts'
-import { now } from './rows.ts'
+import { days, now } from './rows.ts'
 import { silent } from './stores.ts'
 
 /** What storage tests of conversations stand on: parts over a scope, and a conversation that has begun. */
@@ -54,6 +54,7 @@ export function conversationParts(scope: Scope, more: Partial<ConversationParts>
     random: systemRandom,
     log: silent,
     settings: { resource: undefined, open: 100 },
+    sessionLimits: { idle: days(7) },
     agent: null,
     changes: createConversationChanges(),
     queue: createConversationQueue(),

@@ -70,7 +70,8 @@ export function emptyConversation(
     sender: 'agent',
     asked: 0,
     answered: 0,
-    turn: 1,
+    turn: 0,
+    turn_asked: 0,
     runner: 0,
     attempts: 0,
     turn_due_at: null,
@@ -166,7 +167,7 @@ export function turnEnded(
     events = [],
   }: { readonly answered: number; readonly now: number; readonly events?: readonly NewEvent[] },
 ): Decision {
-  const set = { answered: Math.max(row.answered, answered), turn: row.turn + 1, attempts: 0 }
+  const set = { answered: Math.max(row.answered, answered), attempts: 0 }
   const isMore = row.asked > set.answered
   return decision(
     row,

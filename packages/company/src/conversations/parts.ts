@@ -1,5 +1,6 @@
 import type { CompanyAgent } from '../company-agent/turn.ts'
 import type { FaultPoint } from '../faults/faults.ts'
+import type { SessionLimits } from '../sessions/rights.ts'
 import type { Logger, Scope } from '../store/database.ts'
 import type { ConversationChanges } from './changes.ts'
 import type { ConversationQueue } from './ledger.ts'
@@ -15,6 +16,7 @@ export interface ConversationParts {
   readonly random: (length: number) => Uint8Array
   readonly log: Logger
   readonly settings: CheckedConversations
+  readonly sessionLimits: SessionLimits
   /** The company's own agent; null where people alone answer. */
   readonly agent: CompanyAgent | null
   /** Told of each change after its commit; whoever waits is told there. */

@@ -16,6 +16,7 @@ const numberColumns = [
   'asked',
   'answered',
   'turn',
+  'turn_asked',
   'runner',
   'attempts',
   'turn_due_at',
