@@ -1,5 +1,5 @@
 import { makeId, type WireAgentMessage } from '@poppyseed/protocol'
-import { createConversationChanges } from '../../packages/company/src/conversations/changes.ts'
+import { createChanges } from '../../packages/company/src/changes/changes.ts'
 import { accepted, type Caller, emptyConversation } from '../../packages/company/src/conversations/conversation.ts'
 import { createConversationQueue, insertConversation } from '../../packages/company/src/conversations/ledger.ts'
 import type { ConversationParts } from '../../packages/company/src/conversations/parts.ts'
@@ -56,7 +56,7 @@ export function conversationParts(scope: Scope, more: Partial<ConversationParts>
     settings: { resource: undefined, open: 100 },
     sessionLimits: { idle: days(7) },
     agent: null,
-    changes: createConversationChanges(),
+    changes: createChanges(),
     queue: createConversationQueue(),
     begin: (id) => void begun.push(id),
     at: () => {},

@@ -29,6 +29,7 @@ export function conversationRow(
     asked: 0,
     answered: 0,
     turn: 0,
+    turn_asked: 0,
     runner: 0,
     attempts: 0,
     turn_due_at: null,

@@ -143,6 +143,7 @@ const columns = {
     confirmed_at: 'shown',
     confirmed_scopes: 'shown',
     turn: 'none',
+    turn_asked: 'none',
     started_at: 'shown',
     unknown_since: 'shown',
     cancel_asked_at: 'shown',

@@ -1,8 +1,8 @@
+import type { Changes } from '../changes/changes.ts'
 import type { CompanyAgent } from '../company-agent/turn.ts'
 import type { FaultPoint } from '../faults/faults.ts'
 import type { SessionLimits } from '../sessions/rights.ts'
 import type { Logger, Scope } from '../store/database.ts'
-import type { ConversationChanges } from './changes.ts'
 import type { ConversationQueue } from './ledger.ts'
 import type { CheckedConversations } from './settings.ts'
 
@@ -20,7 +20,7 @@ export interface ConversationParts {
   /** The company's own agent; null where people alone answer. */
   readonly agent: CompanyAgent | null
   /** Told of each change after its commit; whoever waits is told there. */
-  readonly changes: ConversationChanges
+  readonly changes: Changes
   /** Lets the changes that this process makes of one conversation follow each other. */
   readonly queue: ConversationQueue
   /** Has a turn that is due begun, after that is committed. Where nobody does, it is found by looking. */
