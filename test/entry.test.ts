@@ -48,6 +48,13 @@ describe('what an import loads', () => {
     },
   )
 
+  it('poppyseed/ai loads the package that it is for, and of the rest no more than an import may', () => {
+    const loaded = loadedBy('poppyseed/ai')
+    const parts = Object.entries(late).filter(([, path]) => loaded.some((url) => path.test(url)))
+    expect(parts.map(([name]) => name)).toEqual(['a listener or a framework'])
+    expect(loaded.some((url) => url.includes('/node_modules/ai/'))).toBe(true)
+  })
+
   it('is seen here as it is', () => {
     expect(loadedBy('poppyseed').length).toBeGreaterThan(20)
     expect(loadedBy('kysely').some((url) => late['a database'].test(url))).toBe(true)

@@ -39,10 +39,12 @@ export const conversations = [
     },
   }),
   ...section('7.4', {
+    built: {
+      'no-markup': 'company SHOULD NOT let the Company Agent write as text what is structured: data is for that',
+    },
     later: {
       content: 'company MUST refuse a message with none of text, data and context',
       'content-agent': 'agent MUST send at least one of text, data and context in a message',
-      'no-markup': 'company SHOULD NOT let the Company Agent write as text what is structured: data is for that',
       'no-markup-agent': 'agent SHOULD NOT write as text what is structured: data is for that',
       'context-given': 'plain: company MUST give context to the Company Agent',
       'context-format-agent':

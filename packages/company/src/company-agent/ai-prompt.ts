@@ -1,0 +1,172 @@
+import type { ModelMessage } from 'ai'
+import { unseen } from './plain-words.ts'
+import type { HeardMessage, ToolOutcome, Turn } from './turn.ts'
+
+/**
+ * A conversation as a model reads it, within a budget. What has no room is left out from the oldest on, and always whole: a
+ * question with its answer, a call with its result.
+ */
+
+/** What happened in the turn so far: a step of the model with the results of its calls, or messages that came meanwhile. */
+export interface Unit {
+  readonly kind: 'step' | 'heard'
+  readonly messages: readonly ModelMessage[]
+  readonly tokens: number
+}
+
+/** Part of the budget that the steps of the turn may take, and the messages that are answered. */
+const share = { steps: 0.6, asked: 0.7 }
+
+/** The newest of the messages to answer that are read; who sends more at once is answered for these. */
+const mostAsked = 40
+
+/** About how many tokens a text has, rather more than less: three bytes each. */
+export function tokensIn(text: string): number {
+  return Math.ceil(Buffer.byteLength(text) / 3)
+}
+
+/** @param budget tokens */
+export function promptOf(turn: Turn, units: readonly Unit[], budget: number): ModelMessage[] {
+  const asked = askedMessages(turn, Math.floor(budget * share.asked))
+  const kept = newestUnits(units, Math.floor(budget * share.steps))
+  const rest = budget - sum(asked) - sum(kept)
+  const before = turn.history.slice(0, turn.history.length - turn.asked.length)
+  const exchanges = newestExchanges(before.map(readHeard), rest)
+  const isCut = exchanges.length < before.length
+  const first = isCut || exchanges[0]?.role === 'assistant' ? [note(isCut)] : []
+  return [...first, ...exchanges.map(toMessage), ...asked.map(toMessage), ...kept.flatMap(({ messages }) => messages)]
+}
+
+/** Messages that came while the turn was running. */
+export function heardUnit(messages: readonly HeardMessage[], budget: number): Unit {
+  const parts = cutEach(messages.slice(-mostAsked).map(readHeard), Math.floor(budget * (1 - share.asked)))
+  return { kind: 'heard', messages: parts.map(toMessage), tokens: sum(parts) }
+}
+
+/** What a call came to, for the model. @param budget tokens */
+export function outcomeText(outcome: ToolOutcome, budget: number): string {
+  return cut(clean(JSON.stringify(outcomeForModel(outcome)) ?? 'null'), budget)
+}
+
+interface Part {
+  readonly role: 'user' | 'assistant'
+  readonly text: string
+  readonly tokens: number
+}
+
+const part = (role: Part['role'], text: string): Part => ({ role, text, tokens: tokensIn(text) + 4 })
+const toMessage = ({ role, text }: Part): ModelMessage => ({ role, content: text })
+const sum = (parts: readonly { readonly tokens: number }[]): number =>
+  parts.reduce((total, { tokens }) => total + tokens, 0)
+
+function note(isCut: boolean): ModelMessage {
+  const content = isCut ? '(Earlier messages of this conversation are left out.)' : '(The conversation goes on.)'
+  return { role: 'user', content }
+}
+
+function askedMessages({ asked, context, notes }: Turn, budget: number): readonly Part[] {
+  const shared = Object.keys(context).length === 0 ? [] : [situation(context)]
+  const noted = notes.length === 0 ? [] : [part('user', clean(`${forYouAlone}\n${notes.join('\n')}`))]
+  return cutEach([...noted, ...shared, ...asked.slice(-mostAsked).map(readHeard)], budget)
+}
+
+const forYouAlone =
+  'Notes of the company’s people, which the customer’s side does not see. Use them, and do not quote them:'
+
+function situation(context: Turn['context']): Part {
+  return part('user', clean(`What was shared of the customer’s situation: ${JSON.stringify(context)}`))
+}
+
+/** A message of either side, and who wrote it. What a person of the company wrote isn't the model's own. */
+function readHeard({ from, sender, text, data, operation, in: where }: HeardMessage): Part {
+  const place =
+    where === undefined ? '' : where === 'parent' ? ' in the conversation before this one' : ' in person, elsewhere'
+  const writer =
+    from === 'user'
+      ? sender === 'human'
+        ? `The customer wrote${place}:`
+        : `The customer’s AI wrote${place}:`
+      : sender === 'human'
+        ? `A person of the company wrote${place}:`
+        : place === ''
+          ? ''
+          : `You wrote${place}:`
+  const lines = [
+    writer,
+    text ?? '',
+    data === undefined ? '' : `Details: ${JSON.stringify(data)}`,
+    operation === undefined ? '' : `Operation: ${JSON.stringify(operationForModel(operation))}`,
+  ]
+  return part(from === 'user' ? 'user' : 'assistant', clean(lines.filter((line) => line !== '').join('\n')) || '…')
+}
+
+/** From the newest on as many whole exchanges as there is room for. One begins with a question. */
+function newestExchanges(parts: readonly Part[], budget: number): readonly Part[] {
+  let from = parts.length
+  let left = budget
+  for (let at = parts.length - 1; at >= 0; at--) {
+    left -= parts[at]?.tokens ?? 0
+    if (left < 0) break
+    const isStart = at === 0 || (parts[at]?.role === 'user' && parts[at - 1]?.role === 'assistant')
+    if (isStart) from = at
+  }
+  return parts.slice(from)
+}
+
+/** A step without its results, or the other way round, no provider takes. */
+function newestUnits(units: readonly Unit[], budget: number): readonly Unit[] {
+  const newest = units.findLastIndex(({ kind }) => kind === 'step')
+  let left = budget
+  let isFull = false
+  const kept: Unit[] = []
+  for (let at = units.length - 1; at >= 0; at--) {
+    const unit = units[at] as Unit
+    if (unit.kind === 'step') {
+      left -= unit.tokens
+      isFull ||= left < 0 && at !== newest
+      if (isFull) continue
+    }
+    kept.unshift(unit)
+  }
+  return kept
+}
+
+/** All of them, each cut to its part of the budget where there are too many words. */
+function cutEach(parts: readonly Part[], budget: number): readonly Part[] {
+  if (sum(parts) <= budget) return parts
+  const each = Math.max(40, Math.floor(budget / Math.max(1, parts.length)))
+  return parts.map(({ role, text }) => part(role, cut(text, each)))
+}
+
+/** The beginning and the end of a text that is too long. */
+function cut(text: string, tokens: number): string {
+  const size = tokensIn(text)
+  if (size <= tokens) return text
+  const characters = Math.max(20, Math.floor((text.length * tokens) / size))
+  const end = Math.floor(characters / 4)
+  return `${text.slice(0, characters - end)} (… cut here …) ${text.slice(-end)}`.toWellFormed()
+}
+
+/** Characters that nobody sees are a way to tell a model what nobody reads. */
+function clean(text: string): string {
+  return text.replace(unseen, '')
+}
+
+function outcomeForModel(outcome: ToolOutcome): object {
+  if (!outcome.ok) {
+    const { error, description, scope, issues } = outcome
+    return { ok: false, error, description, ...(scope === undefined ? {} : { scope }), ...(issues ? { issues } : {}) }
+  }
+  if (!('operation' in outcome)) return { ok: true, result: outcome.value }
+  return {
+    ok: true,
+    proposed: operationForModel(outcome.operation),
+    note: 'Nothing is done yet. The customer’s side is shown this proposal and alone can confirm it; you cannot.',
+  }
+}
+
+/** No address that it could send somebody to, and nothing of who confirmed it. */
+function operationForModel(operation: NonNullable<HeardMessage['operation']>): object {
+  const { operation_id, revision, state, summary, terms, expires_at, result } = operation
+  return { operation_id, revision, state, summary, terms, expires_at, result }
+}
