@@ -1,11 +1,14 @@
 import { makeId, type WireAgentMessage } from '@poppyseed/protocol'
 import { createChanges } from '../../packages/company/src/changes/changes.ts'
+import { standardTiming } from '../../packages/company/src/conversations/care.ts'
 import { accepted, type Caller, emptyConversation } from '../../packages/company/src/conversations/conversation.ts'
 import { createConversationQueue, insertConversation } from '../../packages/company/src/conversations/ledger.ts'
 import type { ConversationParts } from '../../packages/company/src/conversations/parts.ts'
+import type { People } from '../../packages/company/src/conversations/presence.ts'
 import type { ConversationRow, NewReceipt } from '../../packages/company/src/conversations/row.ts'
 import { systemRandom } from '../../packages/company/src/crypto/random.ts'
 import type { Scope } from '../../packages/company/src/store/database.ts'
+import { createWordings } from '../../packages/company/src/words/wording.ts'
 import { days, now } from './rows.ts'
 import { silent } from './stores.ts'
 
@@ -45,6 +48,13 @@ export const receipt = (more: Partial<NewReceipt> = {}): NewReceipt => ({
   ...more,
 })
 
+const nobodyHere: People = {
+  whoComes: async () => ({ comes: false, text: 'Nobody is here right now.' }),
+  noneCame: () => 'Nobody came.',
+  wording: () => wordings.in('en'),
+}
+const wordings = createWordings({ standard: 'en-GB', words: {}, scopes: {} })
+
 /** Parts over a scope; `begun` has the ids whose turn was to be begun. */
 export function conversationParts(scope: Scope, more: Partial<ConversationParts> = {}) {
   const begun: string[] = []
@@ -53,7 +63,8 @@ export function conversationParts(scope: Scope, more: Partial<ConversationParts>
     now: () => now,
     random: systemRandom,
     log: silent,
-    settings: { resource: undefined, open: 100 },
+    settings: { resource: undefined, open: 100, hours: null, timing: standardTiming },
+    people: nobodyHere,
     sessionLimits: { idle: days(7) },
     agent: null,
     changes: createChanges(),
@@ -79,6 +90,7 @@ export async function startConversation(
   const { kept } = await insertConversation(scope, {
     seen,
     now,
+    timing: standardTiming,
     ...accepted(seen, { message: first, caller: by, now }),
     receipt: receipt({ messageId: first.id }),
   })

@@ -187,7 +187,6 @@ function ended(row: ConversationRow, now: number): ConversationSet {
     held_name: null,
     queued_at: null,
     queue_reason: null,
-    care_due_at: null,
     direct_id: null,
   }
 }

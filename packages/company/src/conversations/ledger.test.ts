@@ -11,6 +11,7 @@ import { now, sessionRow } from '../../../../test/setup/rows.ts'
 import { stores } from '../../../../test/setup/stores.ts'
 import { insertSession } from '../sessions/store.ts'
 import type { Scope } from '../store/database.ts'
+import { standardTiming as timing } from './care.ts'
 import { accepted, closed, directOpened, emptyConversation, turnEnded } from './conversation.ts'
 import { eventId } from './cursor.ts'
 import { changeConversation, insertConversation, withConversation } from './ledger.ts'
@@ -70,6 +71,7 @@ describe.each(stores)('The ledger in $name', { timeout: 60_000 }, ({ missing, fr
         changeConversation(scope, {
           seen,
           now: now + 1,
+          timing,
           ...accepted(seen, { message: message({ id }), caller: caller(), now }),
           receipt: receipt({ messageId: id, code: 202 }),
         }),
@@ -131,7 +133,7 @@ describe.each(stores)('The ledger in $name', { timeout: 60_000 }, ({ missing, fr
       Array.from({ length: 8 }, (_, n) => {
         const seen = emptyConversation(`cnv_${n}`, { caller: caller(), now })
         const decided = accepted(seen, { message: message(), caller: caller(), now })
-        return insertConversation(scopes[n % 2] as Scope, { seen, now, ...decided, receipt: receipt() })
+        return insertConversation(scopes[n % 2] as Scope, { seen, now, timing, ...decided, receipt: receipt() })
       }),
     )
     expect(outcomes.filter(({ kept }) => kept !== null)).toHaveLength(1)
@@ -146,7 +148,7 @@ describe.each(stores)('The ledger in $name', { timeout: 60_000 }, ({ missing, fr
     const by = caller({ sessionId: 'gone' })
     const seen = emptyConversation('cnv_1', { caller: by, now })
     const decided = accepted(seen, { message: message(), caller: by, now })
-    const outcome = await insertConversation(scope, { seen, now, ...decided, receipt: receipt() })
+    const outcome = await insertConversation(scope, { seen, now, timing, ...decided, receipt: receipt() })
     expect(outcome).toEqual({ kept: null, because: 'gone' })
     expect(await findReceipt(scope, receipt())).toBeNull()
   })

@@ -1,5 +1,6 @@
 import type { Scope } from '../store/database.ts'
 import { type Statement, statement } from '../store/statement.ts'
+import { careDue, type Timing } from './care.ts'
 import { eventId } from './cursor.ts'
 import type { ConversationParts } from './parts.ts'
 import {
@@ -23,6 +24,8 @@ export interface Change extends Decision {
   /** Milliseconds since 1970. */
   readonly now: number
   readonly receipt?: NewReceipt
+  /** Each change says when the conversation has to be looked at next: what that depends on. */
+  readonly timing: Timing
 }
 
 type Values = Readonly<Record<string, unknown>>
@@ -37,8 +40,9 @@ export async function changeConversation(scope: Scope, change: Change): Promise<
   const next = nextOf(change)
   const events = eventValues(change, next)
   const keys = change.events.flatMap(({ writtenFor }) => writtenFor ?? [])
-  const values = { ...columnValues(change.set), id: seen.id, seen: seen.version, ...headOf(next) }
-  const columns = Object.keys(change.set)
+  const set = { ...change.set, care_due_at: next.care_due_at }
+  const values = { ...columnValues(set), id: seen.id, seen: seen.version, ...headOf(next) }
+  const columns = Object.keys(set)
   const more = {
     ...values,
     ...receiptValues(change, next),
@@ -122,7 +126,12 @@ export async function withConversation(
         if (tries === 0 && seen !== undefined) continue
         return { row, isChanged: false }
       }
-      const changed = await changeConversation(scope, { ...decided, seen: row, now: parts.now() })
+      const changed = await changeConversation(scope, {
+        ...decided,
+        seen: row,
+        now: parts.now(),
+        timing: parts.settings.timing,
+      })
       if (changed !== null) {
         announce(parts, changed)
         return { row: changed, isChanged: true }
@@ -167,10 +176,10 @@ export function createConversationQueue(): ConversationQueue {
   }
 }
 
-function nextOf({ seen, set, events, now }: Change): ConversationRow {
+function nextOf({ seen, set, events, now, timing }: Change): ConversationRow {
   // Once all were deleted, the next one is the oldest.
   const begins = seen.first_event > seen.last_event && events.length > 0
-  return {
+  const next = {
     ...seen,
     ...set,
     version: seen.version + 1,
@@ -178,6 +187,7 @@ function nextOf({ seen, set, events, now }: Change): ConversationRow {
     oldest_at: begins ? now : seen.oldest_at,
     updated_at: now,
   }
+  return { ...next, care_due_at: careDue(seen, next, timing) }
 }
 
 function headOf({ last_event, oldest_at, updated_at }: ConversationRow): Values {

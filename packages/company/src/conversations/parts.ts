@@ -4,6 +4,7 @@ import type { FaultPoint } from '../faults/faults.ts'
 import type { SessionLimits } from '../sessions/rights.ts'
 import type { Logger, Scope } from '../store/database.ts'
 import type { ConversationQueue } from './ledger.ts'
+import type { People } from './presence.ts'
 import type { CheckedConversations } from './settings.ts'
 
 /** What all that is done to conversations is done with. */
@@ -19,6 +20,7 @@ export interface ConversationParts {
   readonly sessionLimits: SessionLimits
   /** The company's own agent; null where people alone answer. */
   readonly agent: CompanyAgent | null
+  readonly people: People
   /** Told of each change after its commit; whoever waits is told there. */
   readonly changes: Changes
   /** Lets the changes that this process makes of one conversation follow each other. */

@@ -68,6 +68,7 @@ export type ConversationSet = Partial<
     | 'last_event'
     | 'first_event'
     | 'oldest_at'
+    | 'care_due_at'
     | 'created_at'
     | 'updated_at'
   >

@@ -1,6 +1,7 @@
 import type { CompanyAgent } from '../company-agent/turn.ts'
 import { isPlain, refuseUnknown } from '../config-shapes.ts'
 import { wrong } from '../configuration-error.ts'
+import { type CheckedPeople, checkPeople, type PeopleConfig } from './people-settings.ts'
 
 /** The settings for conversations (7). */
 export interface ConversationsConfig {
@@ -11,7 +12,7 @@ export interface ConversationsConfig {
 }
 
 /** What a company may set about conversations. */
-export interface ConversationSettings {
+export interface ConversationSettings extends PeopleConfig {
   /** Makes the conversations endpoint a service with tokens of its own (4.3): an absolute URI. */
   readonly resource?: string
   /** How many conversations one User may have open at once: 100 when left out. */
@@ -19,7 +20,7 @@ export interface ConversationSettings {
 }
 
 /** {@link ConversationsConfig}, once it is known to be right. */
-export interface CheckedConversations {
+export interface CheckedConversations extends CheckedPeople {
   readonly resource: string | undefined
   readonly open: number
 }
@@ -36,12 +37,12 @@ export function checkConversations({ agent, conversations }: ConversationsConfig
   if (conversations === undefined) return agent === undefined ? null : checked({})
   if (!isPlain(conversations))
     throw wrong("Write conversations: { resource: 'https://…' }, or {} for conversations as they are.")
-  refuseUnknown('conversations', conversations, ['resource', 'open'])
+  refuseUnknown('conversations', conversations, ['resource', 'open', 'people', 'inactivity'])
   return checked(conversations)
 }
 
-function checked({ resource, open = standardOpen }: ConversationSettings): CheckedConversations {
+function checked({ resource, open = standardOpen, ...people }: ConversationSettings): CheckedConversations {
   if (!Number.isInteger(open) || open < 1 || open > 10_000)
     throw wrong(`\`conversations.open\` is a whole number from 1 to 10000, such as ${standardOpen}.`)
-  return { resource, open }
+  return { resource, open, ...checkPeople(people) }
 }

@@ -398,7 +398,7 @@ export interface NotesTable {
   company: string
   conversation_id: string
   number: number
-  kind: 'note' | 'draft'
+  kind: 'note' | 'draft' | 'handback'
   /** JSON: which member of staff, or the Company Agent. */
   who: string
   text: string

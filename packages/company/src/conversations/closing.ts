@@ -1,0 +1,84 @@
+import { closed } from './conversation.ts'
+import { directOver } from './direct.ts'
+import { announce, type Change, changeConversation } from './ledger.ts'
+import type { ConversationParts } from './parts.ts'
+import type { ConversationRow } from './row.ts'
+import { findConversation } from './store.ts'
+
+/** 7.12: a conversation closes, and with it what hangs on it. */
+
+/** See {@link closeConversation}. */
+export interface Closed {
+  readonly row: ConversationRow
+  /** False for one that was closed already. */
+  readonly isChanged: boolean
+}
+
+/** How often it is tried again after somebody else's change. */
+const mostTries = 50
+
+/**
+ * Closes a conversation in one transaction with its Direct Conversation, which closes with its parent, or with the word at
+ * its parent that this one is over (7.10). Null when there is no such conversation.
+ * @param check looks at the row that is closed: throws, or gives false where it isn't to be closed after all
+ */
+export async function closeConversation(
+  parts: ConversationParts,
+  id: string,
+  check: (row: ConversationRow) => boolean | void = () => {},
+): Promise<Closed | null> {
+  const scope = await parts.scope()
+  return parts.queue.run(id, async () => {
+    for (let tries = 0; tries < mostTries; tries++) {
+      const row = await findConversation(scope, id)
+      if (row === null) return null
+      if (check(row) === false) return { row, isChanged: false }
+      const now = parts.now()
+      const { timing } = parts.settings
+      const own = closed(row, now)
+      if (own === null) return { row, isChanged: false }
+      const mine: Change = { ...own, seen: row, now, timing }
+      const parent = row.parent_id === null ? null : await findConversation(scope, row.parent_id)
+      const direct = row.direct_id === null ? null : await findConversation(scope, row.direct_id)
+      const told = parent === null ? null : directOver(parent, row)
+      const over = direct === null ? null : closed(direct, now)
+      const changed = await changeTogether(parts, [
+        ...(parent === null || told === null ? [] : [{ ...told, seen: parent, now, timing }]),
+        mine,
+        ...(direct === null || over === null ? [] : [{ ...over, seen: direct, now, timing }]),
+      ])
+      const closedRow = changed?.find((one) => one.id === id)
+      if (closedRow !== undefined) return { row: closedRow, isChanged: true }
+    }
+    throw new Error('A conversation changes faster than it can be closed.')
+  })
+}
+
+const overtaken = new Error('Something else happened to one of them.')
+
+/**
+ * Makes changes of several conversations, all or none; a parent's stands before its Direct Conversation's, so that two that
+ * come at once never wait for each other. Null when something else happened to one of them since it was seen.
+ */
+export async function changeTogether(
+  parts: ConversationParts,
+  changes: readonly Change[],
+): Promise<readonly ConversationRow[] | null> {
+  const scope = await parts.scope()
+  try {
+    const rows = await scope.db.transaction(async () => {
+      const made: ConversationRow[] = []
+      for (const change of changes) {
+        const row = await changeConversation(scope, change)
+        if (row === null) throw overtaken
+        made.push(row)
+      }
+      return made
+    })
+    for (const row of rows) announce(parts, row)
+    return rows
+  } catch (error) {
+    if (error === overtaken) return null
+    throw error
+  }
+}

@@ -1,0 +1,100 @@
+import type { Scope } from '../store/database.ts'
+import type { Wording, Wordings } from '../words/wording.ts'
+import type { Timing } from './care.ts'
+import type { WhoComes } from './handoff.ts'
+import type { Staff } from './held.ts'
+import { type CheckedHours, hoursInWords, isOpen } from './opening-hours.ts'
+import type { ConversationRow } from './row.ts'
+
+/** Who of the company's people is here, and what the User's side is told when nobody is (7.9). */
+
+/** What is known of the company's people. */
+export interface People {
+  /** Whether somebody will take a conversation over: one who is seen, or whoever comes within the opening hours. */
+  readonly whoComes: (row: ConversationRow) => Promise<WhoComes>
+  /** What is said when nobody took it in time. */
+  readonly noneCame: (row: ConversationRow) => string
+  /** The words for a conversation: in the language that its context asks for (7.4). */
+  readonly wording: (row: Pick<ConversationRow, 'context'>) => Wording
+}
+
+/** Makes {@link People}. */
+export function createPeople(options: {
+  readonly scope: () => Promise<Scope>
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  readonly timing: Timing
+  readonly hours: CheckedHours | null
+  readonly wordings: Pick<Wordings, 'in'>
+  /** The company's name. */
+  readonly organization: string
+  /** Whether there is a Company Agent that goes on. */
+  readonly hasAgent: boolean
+}): People {
+  const { now, timing, hours, organization } = options
+
+  const wording: People['wording'] = ({ context }) => {
+    const { locale } = JSON.parse(context) as { readonly locale?: unknown }
+    return options.wordings.in(typeof locale === 'string' ? locale : undefined)
+  }
+
+  function nobody(row: ConversationRow, why: 'people.noneNow' | 'people.noneCame'): string {
+    const { say, locale } = wording(row)
+    return [
+      say(why, { organization }),
+      ...(hours === null ? [] : [say('people.hours', { hours: hoursInWords(hours, locale) })]),
+      say(options.hasAgent ? 'people.agentGoesOn' : 'people.writeAgain'),
+    ].join(' ')
+  }
+
+  return {
+    wording,
+    noneCame: (row) => nobody(row, 'people.noneCame'),
+    async whoComes(row) {
+      if (hours !== null && isOpen(hours, now())) return { comes: true }
+      const isThere = await isSomebodyThere(await options.scope(), now() - timing.absence)
+      return isThere ? { comes: true } : { comes: false, text: nobody(row, 'people.noneNow') }
+    },
+  }
+}
+
+/** Notes a sign of life. */
+export async function noteSeen({ db, company }: Scope, { id, name }: Staff, now: number): Promise<void> {
+  await db.query
+    .insertInto('poppy_staff')
+    .values({ company, staff_id: id, name, seen_at: now })
+    .onConflict((conflict) =>
+      conflict.columns(['company', 'staff_id']).doUpdateSet((eb) => ({
+        name: eb.ref('excluded.name'),
+        seen_at: eb.ref('excluded.seen_at'),
+      })),
+    )
+    .execute()
+}
+
+/** Notes that somebody is gone. */
+export async function forgetSeen({ db, company }: Scope, id: string): Promise<void> {
+  await db.query.deleteFrom('poppy_staff').where('company', '=', company).where('staff_id', '=', id).execute()
+}
+
+/** When somebody was seen last; null for never. */
+export async function seenAt({ db, company }: Scope, id: string): Promise<number | null> {
+  const row = await db.query
+    .selectFrom('poppy_staff')
+    .select('seen_at')
+    .where('company', '=', company)
+    .where('staff_id', '=', id)
+    .executeTakeFirst()
+  return row === undefined ? null : Number(row.seen_at)
+}
+
+async function isSomebodyThere({ db, company }: Scope, since: number): Promise<boolean> {
+  const row = await db.query
+    .selectFrom('poppy_staff')
+    .select('staff_id')
+    .where('company', '=', company)
+    .where('seen_at', '>', since)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
