@@ -3,6 +3,7 @@ import type { Fetch } from '../net/exchange.ts'
 import { createPublicFetch } from '../net/public-fetch.ts'
 import { type AgentUser, createPersonalAgent, type PersonalAgent } from '../personal-agent.ts'
 import { fileStore } from '../store/file.ts'
+import type { ChatScreen } from './chat/screen.ts'
 import { type Home, type KeptIdentity, openHome } from './home.ts'
 import { whileServed } from './local-server.ts'
 import type { Prompt } from './prompt.ts'
@@ -20,6 +21,8 @@ export interface Surroundings extends Terminal {
   readonly wait?: (milliseconds: number, signal?: AbortSignal) => Promise<void>
   /** Asks the person for credentials and codes. */
   readonly prompt?: () => Prompt
+  /** Where `poppy chat` is typed and shown. */
+  readonly screen?: () => ChatScreen
   /** Whether somebody sits at a terminal who sees what is shown and can answer. */
   readonly hasPerson?: boolean
   /** Ends `poppy serve`. */

@@ -1,3 +1,4 @@
+import { openScreen } from './chat/screen.ts'
 import { runPoppy } from './poppy.ts'
 import { openPrompt } from './prompt.ts'
 
@@ -17,5 +18,6 @@ process.exitCode = await runPoppy(args, {
   now: Date.now,
   hasPerson: process.stdin.isTTY && process.stdout.isTTY,
   prompt: () => openPrompt(process.stdin, process.stderr),
+  screen: () => openScreen(process.stdin, process.stdout),
   stop: stop.signal,
 })

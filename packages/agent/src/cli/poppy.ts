@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander'
 import type { AccountOptions } from './account.ts'
 import { type CommandContext, type CommonOptions, createCommandContext, type Surroundings } from './command.ts'
 import { openPage } from './commands/browser.ts'
+import { type ChatOptions, chat } from './commands/chat.ts'
 import { discover, status } from './commands/companies.ts'
 import { type IdentityOptions, type InitOptions, identityKeys, init, serve } from './commands/identity.ts'
 import { type OperationsOptions, operations } from './commands/operations.ts'
@@ -97,6 +98,13 @@ export async function runPoppy(args: readonly string[], around: Surroundings): P
     .option('--arg <name=value>', 'one input; may be repeated', collect)
     .action((domain: string, tool: string, json: string | undefined, options: CommonOptions & CallOptions) =>
       run('call', options, domain, (context) => call(context, domain, tool, json, options)),
+    )
+  addWithAccount('chat <domain> [words]', 'talk with a Company; with words, say them and show the answer')
+    .option('--continue <id>', 'go on with a conversation')
+    .option('--human', 'your lines are your own words, and not your agent’s')
+    .option('--trace', 'show the requests beside it, without what is secret in them')
+    .action((domain: string, words: string | undefined, options: CommonOptions & ChatOptions) =>
+      run('chat', options, domain, (context) => chat(context, domain, words, options)),
     )
   addWithAccount('operations [action] [id]', 'what was proposed to you: list, show, confirm, cancel or wait')
     .option('--at <domain>', 'the Company, where this agent was not the one that asked for it')

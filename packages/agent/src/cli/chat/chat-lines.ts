@@ -1,0 +1,68 @@
+import type { ConversationEvent, ConversationMessage } from '../../conversations/event.ts'
+import { block, clean, type Output, table } from '../terminal.ts'
+
+/** How a chat reads: who speaks stands before what they say, and no text of a Company can look like a line of ours. */
+
+/** Who is who in a chat. */
+export interface ChatNames {
+  readonly company: string
+}
+
+/** Who speaks, with whether that is a person or an AI (7.7, 7.8). */
+export function speakerOf({ role, sender }: Pick<ConversationMessage, 'role' | 'sender'>, names: ChatNames): string {
+  if (role === 'company') return `${clean(names.company, 60)} (${sender === 'human' ? 'a person' : 'AI'})`
+  return sender === 'human' ? 'You' : 'Your agent'
+}
+
+/** A message, with its data as rows: each further line is indented, so that none can pass for another speaker. */
+export function messageLines(output: Output, message: ConversationMessage, names: ChatNames): readonly string[] {
+  const [first = '', ...more] = message.text === undefined ? [''] : block(message.text).split('\n')
+  const data = message.data === undefined ? [] : table(rowsOf(message.data, '')).map((row) => `    ${row}`)
+  return [`${output.bold(`${speakerOf(message, names)}:`)} ${first}`.trimEnd(), ...more.map(indented), ...data]
+}
+
+/** A line that somebody else wrote and that isn't the first of its message. */
+export function indented(line: string): string {
+  return `  ${line}`
+}
+
+/** What changed, in words; undefined for what needs none. */
+export function changeWords(event: ConversationEvent, names: ChatNames): string | undefined {
+  const company = clean(names.company, 60)
+  switch (event.type) {
+    case 'state':
+      if (event.status === 'queued') return 'Waiting for a person. You can go on writing meanwhile.'
+      return undefined
+    case 'missing':
+      return event.reason === 'expired'
+        ? `${company} no longer keeps an earlier part of this conversation: it is missing here.`
+        : `${company} said something that can't be read: it is missing here.`
+    case 'deltasDropped':
+      return 'The connection broke, so the message that was being written is shown again.'
+    case 'directOpened':
+      return 'A Direct Conversation has begun.'
+    case 'directClosed':
+      return 'The Direct Conversation is over.'
+    case 'userRequested':
+      return event.outcome === undefined
+        ? `${company} would like to talk with you: ${clean(event.reason, 400)}\nType /direct and your first words, or /decline.`
+        : undefined
+    case 'authorization':
+      return event.outcome.result === 'continued'
+        ? 'Signed in; the conversation goes on.'
+        : (event.outcome.error && clean(event.outcome.error.message, 400)) ||
+            `${company} needs you to sign in for this.`
+    default:
+      return undefined
+  }
+}
+
+function rowsOf(value: unknown, name: string): readonly (readonly string[])[] {
+  if (typeof value !== 'object' || value === null) {
+    return [[name, clean(typeof value === 'string' ? value : JSON.stringify(value), 400)]]
+  }
+  return Object.entries(value).flatMap(([member, one]) => {
+    const label = Array.isArray(value) ? String(Number(member) + 1) : clean(member, 60)
+    return rowsOf(one, name === '' ? label : `${name}.${label}`)
+  })
+}

@@ -1,0 +1,317 @@
+import type { Conversation, UserAnswer } from '../../conversations/conversation.ts'
+import type { ConversationEvent } from '../../conversations/event.ts'
+import type { AskToSignIn } from '../../conversations/step-up.ts'
+import { AgentError } from '../../errors.ts'
+import type { Operation } from '../../operations/operation.ts'
+import type { Session } from '../../session.ts'
+import { showOperation, showResult, stateWords } from '../operation-lines.ts'
+import { clean, type Output } from '../terminal.ts'
+import { type ChatNames, changeWords, indented, messageLines, speakerOf } from './chat-lines.ts'
+import type { ChatScreen } from './screen.ts'
+
+/** A chat at a terminal: lines that are typed go out, what happens is shown, and words with a slash do the rest. */
+
+/** What a chat works with. */
+export interface Talk {
+  readonly session: Session
+  readonly screen: ChatScreen
+  readonly output: Output
+  readonly names: ChatNames
+  readonly signIn: AskToSignIn
+  /** The owner speaks for themselves from the first line on. */
+  readonly asUser: boolean
+}
+
+/** How a chat ended. */
+export interface TalkEnd {
+  readonly conversation: Conversation | undefined
+  readonly isClosed: boolean
+}
+
+/** Words that do something, as `/help` lists them. */
+export const chatHelp = [
+  ['/human <words>', 'your own words, as you write them; other lines are your agent’s'],
+  ['/handoff', 'ask for a person of the company'],
+  ['/direct <words>', 'talk with the company yourself, in a conversation of your own'],
+  ['/decline [words]', 'say that you don’t talk with it yourself'],
+  ['/confirm', 'confirm what was proposed last, exactly as it was shown'],
+  ['/cancel', 'cancel what was proposed last'],
+  ['/close', 'end the conversation'],
+  ['/leave', 'leave it open, and go on another time'],
+] as const
+
+/** Seconds that a confirmed operation is followed before the chat goes on. */
+const followed = 20
+
+/** Runs the chat until it is closed, left, or nothing more is typed. */
+export async function runTalk(talk: Talk, opened: Conversation | undefined): Promise<TalkEnd> {
+  const { session, screen, output, names } = talk
+  const stop = new AbortController()
+  let current = opened
+  let parent: Conversation | undefined
+  let proposed: Operation | undefined
+  let writing: string | undefined
+  let following: Promise<void> | undefined
+  let isOver = false
+  const closed = new Set<string>()
+
+  const show = (...lines: readonly string[]) => {
+    writing = undefined
+    if (!output.json) for (const line of lines) screen.show(line)
+  }
+  const note = (text: string) => show(...text.split('\n').map((line) => output.dim(line)))
+  /** Shows what another part of the command writes line by line. */
+  const lined: Output = { ...output, line: (text = '') => show(text) }
+
+  function tell(event: ConversationEvent, conversation: Conversation): void {
+    if (event.type === 'delta') {
+      piece(event)
+      return
+    }
+    output.value(event)
+    if (event.type === 'message') {
+      const { message } = event
+      // What was written is what is shown: nothing to say twice.
+      if (message.role === 'company') said(message)
+      if (message.operation) offer(message.operation)
+      return
+    }
+    const words = changeWords(event, names)
+    if (words !== undefined) note(words)
+    if (event.type === 'state' && event.status === 'idle' && event.responder === 'human') note('A person answers now.')
+    if (event.type === 'state' && event.status === 'closed') over(conversation)
+  }
+
+  /** A message, whole: in place of its pieces (7.6). */
+  function said(message: Extract<ConversationEvent, { type: 'message' }>['message']): void {
+    if (writing !== undefined && writing === (message.text ?? '')) {
+      const [, ...data] = messageLines(output, { ...message, text: '' }, names)
+      writing = undefined
+      show('', ...data)
+      return
+    }
+    show(...messageLines(output, message, names))
+  }
+
+  function piece({ provisionalText }: Extract<ConversationEvent, { type: 'delta' }>): void {
+    if (output.json || !screen.isLive) return
+    if (writing === undefined) {
+      screen.piece(`${output.bold(`${speakerOf({ role: 'company', sender: 'agent' }, names)}:`)} `)
+      writing = ''
+    }
+    writing += provisionalText
+    screen.piece(provisionalText.replaceAll('\n', `\n${indented('')}`))
+  }
+
+  function offer(operation: Operation): void {
+    const isNew = proposed?.id !== operation.id || proposed.revision !== operation.revision
+    if (operation.state !== 'proposed') {
+      if (proposed?.id === operation.id) proposed = undefined
+      note(`${clean(operation.summary, 400)} State: ${stateWords[operation.state]}.`)
+      return
+    }
+    proposed = operation
+    if (!isNew) return
+    showOperation(lined, operation)
+    note('Type /confirm to confirm exactly this, or /cancel. Nothing is done before you confirm.')
+  }
+
+  /** It is closed, by whichever side, and whoever says it first. After a Direct Conversation the one before it goes on. */
+  function over({ id }: Conversation): void {
+    if (closed.has(id)) return
+    closed.add(id)
+    note('The conversation is closed.')
+    if (id !== current?.id) return
+    if (parent === undefined) {
+      isOver = true
+      if (screen.isLive) screen.close()
+      return
+    }
+    current = parent
+    parent = undefined
+    note('Back in the conversation of your agent.')
+    restart()
+  }
+
+  let reader = new AbortController()
+  function restart(): void {
+    if (!screen.isLive || current === undefined) return
+    reader.abort()
+    reader = new AbortController()
+    following = follow(current, AbortSignal.any([reader.signal, stop.signal]))
+  }
+
+  async function follow(conversation: Conversation, signal: AbortSignal): Promise<void> {
+    try {
+      for await (const event of conversation.follow({ signal, signIn: talk.signIn })) {
+        tell(event, conversation)
+        if (signal.aborted) {
+          await conversation.handled(event)
+          return
+        }
+      }
+    } catch (error) {
+      if (!signal.aborted) failed(error)
+    }
+  }
+
+  function failed(error: unknown): void {
+    if (!(error instanceof AgentError)) throw error
+    output.value(error)
+    show(`${output.bold('Not done:')} ${clean(error.message, 1000)}`)
+  }
+
+  /** Without a screen that goes on by itself, the answer is waited for. */
+  async function heard(conversation: Conversation, send: () => Promise<unknown>): Promise<void> {
+    await send()
+    if (screen.isLive) return
+    const { events, outcome } = await conversation.answer({ signal: stop.signal, signIn: talk.signIn })
+    for (const event of events) tell(event, conversation)
+    if (outcome === 'still_working') note('No answer yet. It comes when you go on with this conversation.')
+  }
+
+  async function say(text: string, isOwn: boolean): Promise<void> {
+    const options = { signal: stop.signal }
+    if (current === undefined) {
+      current = isOwn
+        ? await session.conversations.startAsUser(text, options)
+        : await session.conversations.start(text, options)
+      output.value({ conversation: current.id })
+      restart()
+      await heard(current, async () => {})
+      return
+    }
+    const conversation = current
+    const isTheirs = isOwn || conversation.parentId !== undefined
+    await heard(conversation, () =>
+      isTheirs ? conversation.sendAsUser(text, options) : conversation.send(text, options),
+    )
+  }
+
+  function open(): Conversation {
+    if (current === undefined) throw new AgentError('invalid_input', 'Nothing was said yet: type a message first.')
+    return current
+  }
+
+  async function direct(words: string): Promise<void> {
+    if (words === '') throw new AgentError('invalid_input', 'Type your first words with it: /direct Hello, …')
+    const conversation = open()
+    if (conversation.parentId !== undefined) return say(words, true)
+    const answer: UserAnswer = { words }
+    parent = conversation
+    try {
+      current = await conversation.direct(answer.words)
+    } catch (error) {
+      parent = undefined
+      throw error
+    }
+    note('You talk with the company yourself now. /close ends it and brings your agent back.')
+    restart()
+    await heard(current, async () => {})
+  }
+
+  async function confirm(): Promise<void> {
+    const shown = proposed
+    if (shown === undefined) throw new AgentError('invalid_input', 'Nothing is proposed that could be confirmed.')
+    const result = await session.operations.confirm(shown.id, {
+      approve: async ({ operation }) => {
+        // The word holds for what was on the screen, and for no other terms.
+        if (operation.revision === shown.revision) return { approved: true }
+        proposed = operation
+        note('The terms have changed. These are the new ones:')
+        showOperation(lined, operation)
+        return { approved: false }
+      },
+      openPage: (url) => {
+        output.value({ open: url })
+        show('This is confirmed on the company’s own page. Open it in your browser:', '', `  ${clean(url, 8000)}`, '')
+      },
+    })
+    if (result.outcome === 'declined') return note('Not confirmed. Nothing was done.')
+    const { operation } = result
+    const last =
+      operation.state === 'in_progress' ? await session.operations.wait(shown.id, { seconds: followed }) : operation
+    if (proposed?.id === last.id) proposed = undefined
+    output.value({ outcome: result.outcome, operation: last })
+    show(`${result.outcome === 'confirmed' ? 'Confirmed' : 'Not confirmed'}. State: ${stateWords[last.state]}.`)
+    showResult(lined, last)
+    if (last.objection !== undefined) show(`${output.bold('Beware:')} ${clean(last.objection, 400)}`)
+  }
+
+  async function cancel(): Promise<void> {
+    if (proposed === undefined) throw new AgentError('invalid_input', 'Nothing is proposed that could be cancelled.')
+    const operation = await session.operations.cancel(proposed.id)
+    if (operation.isFinal) proposed = undefined
+    output.value({ operation })
+    show(`State: ${stateWords[operation.state]}.`)
+  }
+
+  async function handoff(): Promise<void> {
+    const conversation = open()
+    const { status, responder } = await conversation.handoff({ signal: stop.signal })
+    if (!screen.isLive) await heard(conversation, async () => {})
+    else if (status === 'idle' && responder === 'human') note('A person answers already.')
+  }
+
+  /** @returns whether the chat goes on */
+  async function act(line: string): Promise<boolean> {
+    const [, word = '', rest = ''] = /^\/(\S*)\s*([\s\S]*)$/.exec(line) ?? []
+    switch (word) {
+      case 'human':
+        if (rest === '') throw new AgentError('invalid_input', 'Type your words with it: /human …')
+        await say(rest, true)
+        return true
+      case 'handoff':
+        await handoff()
+        return true
+      case 'direct':
+        await direct(rest)
+        return true
+      case 'decline': {
+        const conversation = open()
+        await heard(conversation, () => conversation.declineUser(rest === '' ? undefined : rest))
+        return true
+      }
+      case 'confirm':
+        await confirm()
+        return true
+      case 'cancel':
+        await cancel()
+        return true
+      case 'close': {
+        const conversation = open()
+        await conversation.close({ signal: stop.signal })
+        over(conversation)
+        return !isOver
+      }
+      case 'leave':
+      case 'quit':
+      case 'exit':
+        return false
+      case 'help':
+        for (const [usage, meaning] of chatHelp) show(`${usage.padEnd(18)}${meaning}`)
+        return true
+      default:
+        throw new AgentError('invalid_input', `There is no /${clean(word, 30)}. Type /help for what there is.`)
+    }
+  }
+
+  restart()
+  for (;;) {
+    const line = await screen.next()
+    if (line === undefined || isOver) break
+    const text = line.trim()
+    if (text === '') continue
+    try {
+      if (text.startsWith('/')) {
+        if (!(await act(text))) break
+      } else await say(text, talk.asUser)
+    } catch (error) {
+      failed(error)
+    }
+    if (isOver) break
+  }
+  stop.abort()
+  await following
+  return { conversation: parent ?? current, isClosed: isOver }
+}

@@ -1,0 +1,221 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createMisbehavingCompany } from '@poppyseed/conformance'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { ChatScreen } from '../packages/agent/src/cli/chat/screen.ts'
+import { runPoppy } from '../packages/agent/src/cli/poppy.ts'
+import { openAddress } from './setup/hostile-company.ts'
+import { listen } from './setup/listen.ts'
+
+// `poppy chat`, as a person types it: who speaks is told, the answer is waited for, and words with a slash do the rest.
+
+/** What a person sees and types; lines may wait for something to be seen. */
+function screenOf(lines: readonly (string | { readonly after: RegExp; readonly type: string })[], isLive: boolean) {
+  let seen = ''
+  const rest = [...lines]
+  const watchers = new Set<() => void>()
+  let isClosed = false
+  const look = () => {
+    for (const one of [...watchers]) one()
+  }
+  const until = (what: RegExp) =>
+    new Promise<void>((resolve) => {
+      const check = () => {
+        if (!isClosed && !what.test(seen)) return
+        watchers.delete(check)
+        resolve()
+      }
+      watchers.add(check)
+      check()
+    })
+  const screen: ChatScreen = {
+    isLive,
+    async next() {
+      const line = rest.shift()
+      if (line === undefined || isClosed) return undefined
+      if (typeof line === 'string') return line
+      await until(line.after)
+      return isClosed ? undefined : line.type
+    },
+    show(text) {
+      seen += `${text}\n`
+      look()
+    },
+    piece(text) {
+      seen += text
+      look()
+    },
+    close() {
+      isClosed = true
+      look()
+    },
+  }
+  return { screen, seen: () => seen }
+}
+
+async function sitDown() {
+  const folder = mkdtempSync(join(tmpdir(), 'poppyseed-chat-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const { port, close } = await listen(() => () => new Response())
+  await close()
+  const company = await createMisbehavingCompany({})
+  onTestFinished(company.close)
+  const poppy = async (
+    args: readonly string[],
+    lines: Parameters<typeof screenOf>[0] = [],
+    { isLive = false }: { readonly isLive?: boolean } = {},
+  ) => {
+    let out = ''
+    let err = ''
+    const { screen, seen } = screenOf(lines, isLive)
+    const opened = new Set<string>()
+    const code = await runPoppy(args, {
+      stdout: (text) => {
+        out += text
+      },
+      stderr: (text) => {
+        err += text
+      },
+      isTerminal: false,
+      hasPerson: true,
+      env: { POPPY_HOME: join(folder, 'home') },
+      now: Date.now,
+      screen: () => ({
+        ...screen,
+        show(text) {
+          screen.show(text)
+          const [url] = /http:\S+\/authorize\?\S+/.exec(text) ?? []
+          if (url === undefined || opened.has(url)) return
+          opened.add(url)
+          void openAddress(url).then((callback) => fetch(callback))
+        },
+      }),
+    })
+    return { code, out, err, seen: seen() }
+  }
+  await poppy(['init', '--local', String(port)])
+  return { poppy, company }
+}
+
+describe('poppy chat', () => {
+  it('says one thing, shows the answer and how to go on, and goes on', async () => {
+    const { poppy, company } = await sitDown()
+    company.conversations.script([{ say: 'Which jacket?\nAI: or coat' }], [{ say: 'Sure.' }])
+    const first = await poppy(['chat', company.origin, 'The jacket is too small.'])
+    expect([first.code, first.err]).toEqual([0, ''])
+    expect(first.out).toContain('Misbehaving Company (AI): Which jacket?\n  AI: or coat\n')
+    const [, id = ''] = /Next: poppy chat \S+ --continue (\S+)/.exec(first.out) ?? []
+    expect(id).toMatch(/^[A-Za-z0-9_-]+$/)
+    const next = await poppy(['chat', company.origin, '--continue', id, 'The green one.'])
+    expect(next.out).toContain('Misbehaving Company (AI): Sure.\n')
+    expect(company.findings).toEqual([])
+  })
+
+  it('takes the lines of a pipe one after another, tells agent from person, and closes', async () => {
+    const { poppy, company } = await sitDown()
+    company.conversations.script([{ say: 'Which jacket?' }], [{ say: 'Thank you.' }])
+    const { code, seen } = await poppy(
+      ['chat', company.origin],
+      ['The jacket is too small.', '', '/human The green one.', '/nonsense', '/close'],
+    )
+    expect(code).toBe(0)
+    expect(seen).toContain('Misbehaving Company (AI): Which jacket?')
+    expect(seen).toContain('Misbehaving Company (AI): Thank you.')
+    expect(seen).toContain('Not done: There is no /nonsense. Type /help for what there is.')
+    expect(seen).toContain('The conversation is closed.')
+    const heard = company.conversations.entries[0]?.received.map(({ sender, text }) => [sender, text])
+    expect(heard).toEqual([
+      ['agent', 'The jacket is too small.'],
+      ['human', 'The green one.'],
+    ])
+    expect(company.findings).toEqual([])
+  })
+
+  it('streams at a terminal, and shows the whole message once', async () => {
+    const { poppy, company } = await sitDown()
+    company.conversations.script([{ say: 'Which jacket do you mean?', deltas: ['Which jacket ', 'do you mean?'] }])
+    const { code, seen, out } = await poppy(
+      ['chat', company.origin],
+      ['The jacket is too small.', { after: /do you mean\?\n/, type: '/leave' }],
+      { isLive: true },
+    )
+    expect(code).toBe(0)
+    expect(seen.match(/Which jacket/g)).toHaveLength(1)
+    expect(seen).toContain('Misbehaving Company (AI): Which jacket do you mean?')
+    expect(out).toMatch(/Next: poppy chat \S+ --continue \S+\n$/)
+    expect(company.findings).toEqual([])
+  })
+
+  it('signs in when it is asked to, and goes on in the same conversation', async () => {
+    const { poppy, company } = await sitDown()
+    company.conversations.script([{ needs: ['poppy:read'] }, { say: 'Your room is 12.' }])
+    const { seen } = await poppy(
+      ['chat', company.origin],
+      ['Which room is mine?', { after: /Your room is 12/, type: '/close' }],
+      { isLive: true },
+    )
+    expect(seen).toContain('Open this address in your browser to sign in:')
+    expect(seen).toContain('Signed in; the conversation goes on.')
+    expect(seen).toContain('The conversation is closed.')
+    expect(company.conversations.entries).toHaveLength(1)
+    expect(company.findings).toEqual([])
+  })
+
+  it('shows a proposal with its terms, and confirms exactly that', async () => {
+    const { poppy, company } = await sitDown()
+    company.conversations.script([{ needs: ['poppy:write'] }, { say: 'I can book this.', proposes: true }])
+    const { seen } = await poppy(
+      ['chat', company.origin],
+      ['A table for two, please.', { after: /Type \/confirm/, type: '/confirm' }, '/confirm', '/leave'],
+      { isLive: true },
+    )
+    expect(seen).toMatch(/Terms +table: by the window/)
+    expect(seen).toContain('Confirmed. State: done.')
+    expect(seen).toContain('Not done: Nothing is proposed that could be confirmed.')
+    expect(company.operations[0]).toMatchObject({ performed: 1, confirms: 1, confirmed: { approvedBy: 'user' } })
+    expect(company.findings).toEqual([])
+  })
+
+  it('asks for a person, and for the owner themselves, who speaks in a conversation of their own', async () => {
+    const { poppy, company } = await sitDown()
+    company.conversations.script(
+      [
+        { state: { responder: 'human' } },
+        { say: 'May I ask the guest?', sender: 'human' },
+        { asksForUser: 'We need your yes.' },
+      ],
+      [{ say: 'Good morning, what is it about?', sender: 'human' }],
+    )
+    const { seen } = await poppy(
+      ['chat', company.origin],
+      [
+        'The room is too loud.',
+        { after: /would like to talk with you: We need your yes\./, type: '/direct Good morning' },
+        { after: /what is it about/, type: 'The room is too loud, says me.' },
+        { after: /says me/, type: '/close' },
+        { after: /Back in the conversation of your agent/, type: '/leave' },
+      ],
+      { isLive: true },
+    )
+    expect(seen).toContain('Misbehaving Company (a person): May I ask the guest?')
+    const [first, direct] = company.conversations.entries
+    expect(first?.received.map(({ sender }) => sender)).toEqual(['agent'])
+    expect(direct?.received.map(({ sender, text }) => [sender, text])).toEqual([
+      ['human', 'Good morning'],
+      ['human', 'The room is too loud, says me.'],
+    ])
+    expect(direct?.parentId).toBe(first?.id)
+    expect(company.findings).toEqual([])
+  })
+
+  it('traces each request beside the chat, and nothing that is secret in it', async () => {
+    const { poppy, company } = await sitDown()
+    company.conversations.script([{ say: 'Which jacket?' }])
+    const { err } = await poppy(['chat', company.origin, 'The jacket is too small.', '--trace'])
+    expect(err).toMatch(/→ POST \S+ {2}\[proof\]\n {2}grant_type=\S+ .*client_assertion=…/)
+    expect(err).toMatch(/→ POST \S+ {2}\[DPoP token, proof\]\n {2}\{"message":\{"id":"msg_[^"]+","sender":"agent"/)
+    expect(err).toMatch(/← 201 application\/json, \d+ ms/)
+    expect(err).not.toMatch(/eyJ[A-Za-z0-9_-]{10}/)
+  })
+})
