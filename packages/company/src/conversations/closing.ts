@@ -20,19 +20,19 @@ const mostTries = 50
 /**
  * Closes a conversation in one transaction with its Direct Conversation, which closes with its parent, or with the word at
  * its parent that this one is over (7.10). Null when there is no such conversation.
- * @param check looks at the row that is closed: throws, or gives false where it isn't to be closed after all
+ * @param check looks at the row that is to be closed: throws, or gives false where it isn't to be closed after all
  */
 export async function closeConversation(
   parts: ConversationParts,
   id: string,
-  check: (row: ConversationRow) => boolean | void = () => {},
+  check: (row: ConversationRow) => boolean = () => true,
 ): Promise<Closed | null> {
   const scope = await parts.scope()
   return parts.queue.run(id, async () => {
     for (let tries = 0; tries < mostTries; tries++) {
       const row = await findConversation(scope, id)
       if (row === null) return null
-      if (check(row) === false) return { row, isChanged: false }
+      if (!check(row)) return { row, isChanged: false }
       const now = parts.now()
       const { timing } = parts.settings
       const own = closed(row, now)
