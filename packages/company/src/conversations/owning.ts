@@ -4,13 +4,21 @@ import type { ConversationRow, ConversationSet } from './row.ts'
 
 /** Whose a conversation is (7.2): the agent's and its User's, and once it used the User's account, that account's. */
 
+type Owned = Pick<ConversationRow, 'client_id' | 'user_id' | 'account'>
+type Owner = Pick<Principal, 'clientId' | 'userId' | 'account'>
+
+/** Whether it is theirs. */
+export function isOwner(row: Owned, { clientId, userId, account }: Owner): boolean {
+  return row.client_id === clientId && (row.account === null ? row.user_id === userId : row.account === account)
+}
+
 /**
  * @throws PoppyError `sign_in_required` for the same User who isn't signed in to its account (7.11),
  * `conversation_not_found` for everybody else's
  */
-export function requireOwner(row: ConversationRow | null, principal: Principal): asserts row is ConversationRow {
+export function requireOwner<Row extends Owned>(row: Row | null, principal: Owner): asserts row is Row {
   if (row !== null && row.client_id === principal.clientId) {
-    if (row.account === null ? row.user_id === principal.userId : row.account === principal.account) return
+    if (isOwner(row, principal)) return
     if (row.user_id === principal.userId)
       throw new PoppyError('sign_in_required', {
         description: 'The conversation used an account: the User has to be signed in to it.',

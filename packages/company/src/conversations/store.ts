@@ -24,6 +24,9 @@ export interface StoredEvent {
   readonly isNews: boolean
 }
 
+/** Whether an event ends a wait, by its type as it is kept. */
+export const isNews = (type: string): boolean => !type.endsWith('.own')
+
 const eventsText = `select number, body, type from poppy_events
   where company = :company and conversation_id = :id and number > :after and number <= :until
   order by number limit :limit`
@@ -40,7 +43,7 @@ export async function eventsAfter(
 ): Promise<readonly StoredEvent[]> {
   if (after >= row.last_event) return []
   const rows = await events(scope, { id: row.id, after, until: row.last_event, limit })
-  return rows.map(({ number, body, type }) => ({ number, body, isNews: !type.endsWith('.own') }))
+  return rows.map(({ number, body, type }) => ({ number, body, isNews: isNews(type) }))
 }
 
 /** A message that was accepted before. */

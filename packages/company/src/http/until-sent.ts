@@ -1,3 +1,5 @@
+import { sourceOf } from './event-stream.ts'
+
 /** Answers that are still being made when they are handed over: event streams. */
 
 const whole = new WeakSet<Response>()
@@ -15,6 +17,8 @@ export async function takeWhole(response: Response): Promise<Response> {
  * sent; any other is whole when it is handed over, and comes back as it is.
  */
 export function untilSent(response: Response): { readonly response: Response; readonly sent: Promise<void> | null } {
+  const source = sourceOf(response)
+  if (source !== undefined) return { response, sent: source.over }
   // `body` is touched only where it has to be: listeners send a whole answer at once until somebody asks for its stream.
   const isStream =
     !whole.has(response) && response.headers.get('content-type')?.startsWith('text/event-stream') === true

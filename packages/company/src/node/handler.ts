@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AnswerDropped } from '../faults/answer-dropped.ts'
+import { sourceOf } from '../http/event-stream.ts'
+import { sendStream } from './node-sink.ts'
 import { addressOf, headersOf, noteNodeRequest, targetOf, urlOf, writtenTargetOf } from './web-request.ts'
 
 /** A Company behind Node's own `http`, Express or Connect. */
@@ -62,6 +64,7 @@ function isOwned(company: Mountable, request: IncomingMessage): boolean {
 async function listenerOf(company: Mountable): Promise<Listener> {
   // Loaded with the first request: whoever mounts the Company elsewhere never needs it.
   const { getRequestListener } = await import('@hono/node-server')
+  const { RESPONSE_ALREADY_SENT } = await import('@hono/node-server/utils/response')
   const listener = getRequestListener(
     (request, { incoming, outgoing }) => {
       const node = incoming as IncomingMessage
@@ -69,10 +72,19 @@ async function listenerOf(company: Mountable): Promise<Listener> {
       if (!URL.canParse(request.url)) return malformed()
       const mine = wasRead(node) ? withoutBody(request, node) : request
       noteNodeRequest(mine, node)
-      return company.fetch(mine).catch((error: unknown) => {
-        if (error instanceof AnswerDropped) outgoing.destroy()
-        throw error
-      })
+      return company.fetch(mine).then(
+        (answer) => {
+          const source = sourceOf(answer)
+          if (source === undefined) return answer
+          // Thousands of streams may be open: each costs little more than its connection.
+          sendStream(answer, source, outgoing as ServerResponse)
+          return RESPONSE_ALREADY_SENT
+        },
+        (error: unknown) => {
+          if (error instanceof AnswerDropped) outgoing.destroy()
+          throw error
+        },
+      )
     },
     // The site's Request and Response stay what they are.
     { overrideGlobalObjects: false, errorHandler: answerTo },

@@ -123,7 +123,7 @@ export async function peekSession(scope: Scope, sessionId: string): Promise<Sess
   // What can't be an id of ours is not asked for: PostgreSQL takes no NUL in a text.
   if (!isId(sessionId)) return null
   const [row] = await peek(scope, { sessionId })
-  return row === undefined ? null : parseState(row)
+  return row === undefined ? null : sessionOf(row)
 }
 
 /** Claims a DPoP Proof where no Session is known yet, at the token endpoint (4.3). False when it was used before. */
@@ -258,7 +258,7 @@ function touchingOf({ sessionId, now, idle }: Reading): Touching {
 }
 
 async function stateOf(scope: Scope, row: SessionRow, touching: Touching): Promise<SessionState | null> {
-  const session = parseState(row)
+  const session = sessionOf(row)
   // PostgreSQL has noted the use in the same statement. The statements check again what is only guessed here.
   if (session !== null && scope.db.name === 'sqlite' && isRunning(session, touching)) {
     if (session.lastUsedAt <= touching.staleAt) await touchSession(scope, touching)
@@ -273,7 +273,8 @@ function isRunning({ endedAt, expiresAt, lastUsedAt, blockedAt }: SessionState, 
   return blockedAt === null && endedAt === null && now < expiresAt && lastUsedAt > aliveAt
 }
 
-function parseState({ state }: SessionRow): SessionState | null {
+/** The Session of a row, or null. */
+export function sessionOf({ state }: SessionRow): SessionState | null {
   if (state === null) return null
   const values = typeof state === 'string' ? (JSON.parse(state) as SessionValues) : state
   const [id, clientId, userId, account, grantId, epoch, createdAt, lastUsedAt, expiresAt, endedAt, ...ofGrant] = values
