@@ -215,8 +215,8 @@ export function createCompany(config: CompanyConfig): Company {
     log,
     durable:
       checked.operations.list.length === 0
-        ? null
-        : { sweep: () => operations.durable.sweep(), stop: () => operations.durable.stop() },
+        ? []
+        : [{ sweep: () => operations.durable.sweep(), stop: () => operations.durable.stop() }],
     onDeadline: () => givenUp.abort(),
     onClose() {
       changes.close()

@@ -34,7 +34,7 @@ export interface CloseOptions {
 export interface Worked {
   /** Rows that were over and are gone. */
   readonly cleanedUp: number
-  /** Pieces of work of operations that were looked after. */
+  /** Pieces of work of operations and conversations that were looked after. */
   readonly performed: number
   /** Whether there was nothing left to do. False: call again. */
   readonly isDone: boolean
@@ -42,8 +42,10 @@ export interface Worked {
 
 /** Work that is durable: what is due is looked after now and then, whoever left it. */
 export interface DurableWork {
-  /** Does a bounded piece of what is due. */
-  readonly sweep: () => Promise<{ readonly done: number; readonly isDone: boolean }>
+  /** Does a bounded piece of what is due; `toTheEnd`: what it begins has ended by then, as `company.work` promises. */
+  readonly sweep: (how?: {
+    readonly toTheEnd?: boolean
+  }) => Promise<{ readonly done: number; readonly isDone: boolean }>
   /** Begins nothing more. */
   readonly stop: () => void
 }
@@ -70,8 +72,8 @@ export function createLifecycle(options: {
   readonly retention: Retention
   readonly now: () => number
   readonly log: Logger
-  /** Null where nothing is durable. */
-  readonly durable: DurableWork | null
+  /** Each is looked after by itself: what takes long holds up nothing else. */
+  readonly durable: readonly DurableWork[]
   /** Requests that still run are to be given up. */
   readonly onDeadline: () => void
   readonly onClose: () => void
@@ -80,7 +82,7 @@ export function createLifecycle(options: {
   let closing: Promise<void> | null = null
   let timer: NodeJS.Timeout | undefined
   let sweepTimer: NodeJS.Timeout | undefined
-  let sweeping: Promise<unknown> | null = null
+  const sweeping = new Set<DurableWork>()
   const running = new Set<Promise<unknown>>()
   let tidying: Promise<unknown> | null = null
   const ending = new AbortController()
@@ -102,12 +104,11 @@ export function createLifecycle(options: {
     const opened: Scope = Object.freeze({ db, company: options.company })
     timer = setInterval(() => tidy(opened), cleanUpInterval)
     timer.unref()
-    if (options.durable !== null) {
-      const { durable } = options
-      sweepTimer = setInterval(() => look(durable), sweepInterval)
+    if (options.durable.length > 0) {
+      sweepTimer = setInterval(lookAll, sweepInterval)
       sweepTimer.unref()
       // What another process left lying doesn't wait for the first tick.
-      look(durable)
+      lookAll()
     }
     options.log.info({ store: db.name }, 'the store is open')
     return opened
@@ -128,21 +129,24 @@ export function createLifecycle(options: {
     })
   }
 
+  function lookAll(): void {
+    for (const durable of options.durable) look(durable)
+  }
+
   function look(durable: DurableWork): void {
-    if (sweeping) return
+    if (sweeping.has(durable)) return
+    sweeping.add(durable)
     const pass = durable.sweep().catch((error: unknown) => {
       options.log.error(
         { error: error instanceof Error ? error.message : typeof error },
         'a look at what is due failed',
       )
     })
-    sweeping = track(pass).finally(() => {
-      sweeping = null
-    })
+    void track(pass).finally(() => sweeping.delete(durable))
   }
 
   async function work(): Promise<Worked> {
-    const swept = (await options.durable?.sweep()) ?? { done: 0, isDone: true }
+    const swept = await Promise.all(options.durable.map((durable) => durable.sweep({ toTheEnd: true })))
     const { rows, isDone } = await cleanUp(await scope(), {
       now: options.now(),
       limit: cleanUpBite,
@@ -151,7 +155,11 @@ export function createLifecycle(options: {
       log: options.log,
       signal: ending.signal,
     })
-    return { cleanedUp: rows, performed: swept.done, isDone: isDone && swept.isDone }
+    return {
+      cleanedUp: rows,
+      performed: swept.reduce((sum, { done }) => sum + done, 0),
+      isDone: isDone && swept.every((one) => one.isDone),
+    }
   }
 
   function track<T>(work: Promise<T>): Promise<T> {
@@ -164,7 +172,7 @@ export function createLifecycle(options: {
   async function close({ deadline = defaultDeadline }: CloseOptions): Promise<void> {
     clearInterval(timer)
     clearInterval(sweepTimer)
-    options.durable?.stop()
+    for (const durable of options.durable) durable.stop()
     ending.abort()
     if (!(await isIdleWithin(deadline))) {
       options.log.warn({ running: running.size, deadline }, 'requests still ran at the deadline and are given up')
