@@ -35,8 +35,12 @@ export type AgentEnd =
 /** How an agent is run. */
 export interface AgentRun {
   readonly agent: CompanyAgent
-  /** Makes the turn that it is given, with the signal that aborts when the run is over for another reason. */
-  readonly turn: (signal: AbortSignal) => Turn
+  /**
+   * Makes the turn that it is given.
+   * @param signal aborts when the run is over for another reason than that the agent has come to its end
+   * @param flush has what was said so far written as a message: for what the agent does without yielding
+   */
+  readonly turn: (signal: AbortSignal, flush: () => Promise<void>) => Turn
   readonly listener: Listener
   /** Milliseconds that all of it may take. */
   readonly time: number
@@ -90,6 +94,16 @@ export async function runAgent(run: AgentRun): Promise<AgentEnd> {
     if (++things > mostThings) throw new TooMuch('It said too many things.')
     return listener.thing(thing)
   }
+  /** What went wrong with what the agent did without yielding: it may have caught that. */
+  const broken: unknown[] = []
+  const flushNow = async () => {
+    try {
+      await flush()
+    } catch (error) {
+      broken.push(error)
+      throw error
+    }
+  }
 
   async function take(said: Said): Promise<ToolOutcome | 'over' | undefined> {
     if (said.type !== 'text') {
@@ -98,13 +112,13 @@ export async function runAgent(run: AgentRun): Promise<AgentEnd> {
     }
     characters += said.text.length
     if (characters > mostText) throw new TooMuch('It said too much.')
-    for (const whole of message.add(said.text))
-      if ((await hear({ type: 'message', text: whole })) === 'over') return 'over'
+    for (const text of message.add(said.text)) if ((await hear({ type: 'message', text })) === 'over') return 'over'
+    message.tell()
     return undefined
   }
 
   async function pull(outcome: ToolOutcome | undefined): Promise<Pulled> {
-    puller ??= pullerOf(await run.agent(run.turn(over.signal)))
+    puller ??= pullerOf(await run.agent(run.turn(over.signal, flushNow)))
     return puller.next(outcome)
   }
 
@@ -122,6 +136,7 @@ export async function runAgent(run: AgentRun): Promise<AgentEnd> {
       if (endingNow() === 'time') return { how: 'failed', because: 'time', error: new Error('The turn took too long.') }
       const first = await (inFlight as Promise<Attempted>)
       inFlight = null
+      if (broken.length > 0) throw broken[0]
       if ('error' in first) return { how: 'failed', because: 'threw', error: first.error }
       if (first.value.done === true) {
         puller = null
@@ -202,36 +217,40 @@ async function finish(
 interface Joiner {
   /** Adds a piece; gives the messages that are full by it. */
   readonly add: (piece: string) => readonly string[]
+  /** Tells what has come of the message and wasn't told. */
+  readonly tell: () => void
   /** The message as it is, not trimmed, and begins another. */
   readonly take: () => string
 }
 
-function createJoiner(told: Listener['piece']): Joiner {
+function createJoiner(teller: Listener['piece']): Joiner {
   let text = ''
+  /** How many characters of it were told. */
+  let told = 0
   /** Half a character, or half a line break: the other half may be in the next piece. */
   let half = ''
   return {
     add(piece) {
       const raw = half + piece
       half = /[\r\uD800-\uDBFF]$/.exec(raw)?.[0] ?? ''
-      const clean = cleanText(half === '' ? raw : raw.slice(0, -1))
-      if (clean === '') return []
-      let from = text.length
-      text += clean
+      text += cleanText(half === '' ? raw : raw.slice(0, -1))
       const full: string[] = []
       for (let at = cutAt(text); at < text.length; at = cutAt(text)) {
-        if (at > from) told(text.slice(from, at), from)
         const whole = text.slice(0, at).trim()
         if (whole !== '') full.push(whole)
         text = text.slice(at)
-        from = 0
+        told = 0
       }
-      if (text.length > from) told(text.slice(from), from)
       return full
+    },
+    tell() {
+      if (text.length > told) teller(text.slice(told), told)
+      told = text.length
     },
     take() {
       const whole = cleanText(text + half)
       text = ''
+      told = 0
       half = ''
       return whole
     },

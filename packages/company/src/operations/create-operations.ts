@@ -55,6 +55,6 @@ export function createOperations(options: OperationsOptions): Operations {
     parts,
     propose: createProposing(parts),
     ofCompany: createCompanyOperations(parts, { pageOf, log }),
-    durable: worker,
+    durable: { sweep: () => worker.sweep(), stop: worker.stop },
   }
 }
