@@ -3,13 +3,18 @@ import { section } from './section.ts'
 /** Section 7: conversations, up to what they refuse. */
 export const conversations = [
   ...section('7.1', {
+    built: {
+      'type-poppy': 'table: company MUST list this protocol as type poppy, with an endpoint',
+    },
     later: {
       'skip-unknown-agent': 'plain: agent MUST skip conversation protocols that it does not know',
       'chosen-endpoint-agent': 'plain: agent MUST use the endpoint of the protocol entry it chose',
-      'type-poppy': 'table: company MUST list this protocol as type poppy, with an endpoint',
     },
   }),
   ...section('7.2', {
+    built: {
+      'id-prefix': 'company SHOULD begin its IDs with a short prefix for their kind',
+    },
     later: {
       'token-and-proof': 'plain: company MUST require a Session Token and a DPoP proof on each request',
       'owner-only':
@@ -18,16 +23,17 @@ export const conversations = [
       'any-session': 'plain: company MUST let any Session of the owner continue a conversation',
       'id-format': 'plain: company MUST make and accept IDs of 1 to 256 characters of URL-safe base64',
       'id-format-agent': 'plain: agent MUST make message IDs of 1 to 256 characters of URL-safe base64',
-      'id-prefix': 'company SHOULD begin its IDs with a short prefix for their kind',
       'id-prefix-agent': 'agent SHOULD begin its message IDs with a short prefix',
       'id-opaque': 'company MUST NOT depend on the form of message IDs that the Personal Agent chose',
       'id-opaque-agent': 'agent MUST NOT depend on the form of IDs that the Company chose',
     },
   }),
   ...section('7.3', {
-    later: {
+    built: {
       start: 'plain: company MUST answer a first message with 201, conversation_id, status and responder',
       next: 'plain: company MUST answer a later message with 202 and the same fields',
+    },
+    later: {
       'message-id-unique-agent': 'agent MUST NOT use one message ID for two messages of a User',
       'retry-same-id-agent': 'plain: agent MUST retry a message with the same ID',
       'message-retry':
@@ -155,20 +161,24 @@ export const conversations = [
     },
   }),
   ...section('7.12', {
-    later: {
+    built: {
       close: 'plain: company MUST add a closed state event and answer a close request with 200, status and responder',
       'closed-refuses': 'plain: company MUST refuse messages to a closed conversation',
       'closed-readable': 'plain: company MUST let the events of a closed conversation be read as long as it keeps them',
+    },
+    later: {
       'close-keeps-effects': 'plain: company MUST NOT cancel what a conversation started because it closes',
     },
   }),
   ...section('7.13', {
+    built: {
+      'conversation-closed':
+        'table: company MUST answer 409 conversation_closed for a message or handoff to a closed conversation',
+    },
     later: {
       'error-body': 'plain: company MUST report errors as JSON with an error code',
       'conversation-not-found':
         'table: company MUST answer 404 conversation_not_found for an unknown conversation or one of another owner',
-      'conversation-closed':
-        'table: company MUST answer 409 conversation_closed for a message or handoff to a closed conversation',
       'direct-conversation-open': 'table: company MUST state conversation_id with direct_conversation_open',
       'message-id-conflict': 'table: company MUST answer 409 message_id_conflict',
       'invalid-cursor': 'table: company MUST answer 400 invalid_cursor for a cursor that is none of this conversation',

@@ -13,6 +13,7 @@ import { type BrowserReader, readBrowserPrincipal } from './browser/browser-prin
 import { readCookies } from './browser/cookie.ts'
 import { createChanges } from './changes/changes.ts'
 import { type CheckedConfig, type CompanyConfig, checkConfig } from './config.ts'
+import { createConversations } from './conversations/create-conversations.ts'
 import { createAddressMarks } from './crypto/address-mark.ts'
 import { createKeyImporter } from './crypto/key-importer.ts'
 import { createKeyedHash } from './crypto/keyed-hash.ts'
@@ -168,6 +169,7 @@ export function createCompany(config: CompanyConfig): Company {
     scopes: checked.scopes,
     signIn: checked.signIn,
     hasTools: registry.tools.length > 0,
+    conversations: checked.conversations,
     apis: checked.apis,
     extensions: checked.extensions,
     letsBrowsersJoin: checked.browser !== null,
@@ -255,6 +257,23 @@ export function createCompany(config: CompanyConfig): Company {
     log,
   })
   const wordings = createWordings(checked.languages)
+  const conversations =
+    checked.conversations === null
+      ? null
+      : createConversations({
+          scope: lifecycle.scope,
+          now,
+          random,
+          log,
+          settings: checked.conversations,
+          sessionLimits: limits,
+          agent: config.agent ?? null,
+          changes,
+          begin: () => {},
+          faults: checked.faults,
+          wordings,
+          organization: config.organization.name,
+        })
   const tokenSettings: TokenSettings = {
     tokens,
     importKey,
@@ -329,6 +348,7 @@ export function createCompany(config: CompanyConfig): Company {
       : null,
     operations: checked.operations.list.length === 0 ? null : operations,
     operationsResource: checked.operations.resource,
+    conversations,
     people: peopleOf(config),
     signIn: signInOf(config, checked, addresses),
     logos,

@@ -7,6 +7,7 @@ import { type BrowserSettings, checkBrowser } from './browser/browser-settings.t
 import type { CookieSettings } from './browser/cookie.ts'
 import { checkShapes, isPlain, refuseUnknown } from './config-shapes.ts'
 import { wrong } from './configuration-error.ts'
+import { type CheckedConversations, type ConversationsConfig, checkConversations } from './conversations/settings.ts'
 import { createAddresses } from './discovery/addresses.ts'
 import { type ApisConfig, type CheckedApis, checkApis } from './discovery/apis.ts'
 import { checkOrganization, domainAbove, type OrganizationConfig } from './discovery/domains.ts'
@@ -30,7 +31,13 @@ import {
 } from './words/settings.ts'
 
 /** What a company sets. Checked once, when `createCompany` runs; each mistake is a sentence that says what to write. */
-export interface CompanyConfig extends ReachConfig, ApisConfig, ExtensionsConfig, OperationsConfig, LanguageConfig {
+export interface CompanyConfig
+  extends ReachConfig,
+    ApisConfig,
+    ExtensionsConfig,
+    OperationsConfig,
+    ConversationsConfig,
+    LanguageConfig {
   readonly organization: OrganizationConfig
   /** `https://host`: all URLs, `htu`, `aud` and redirects begin with it; never taken from a request. */
   readonly origin: string
@@ -132,6 +139,8 @@ const knownSettings = new Set<string>([
   'operations',
   'operationsResource',
   'onOperation',
+  'agent',
+  'conversations',
   'retention',
   'apis',
   'extensions',
@@ -152,7 +161,6 @@ const knownSettings = new Set<string>([
 
 /** Settings of the design that this version doesn't have yet: named, so that nobody wonders why nothing happens. */
 const notBuilt: Readonly<Record<string, string>> = {
-  agent: 'The Company Agent is not built in this version. Leave `agent` out.',
   staff: 'The staff inbox is not built in this version. Leave `staff` out.',
 }
 
@@ -164,6 +172,8 @@ export interface CheckedConfig {
   readonly apis: CheckedApis
   readonly extensions: CheckedExtensions
   readonly operations: CheckedOperations
+  /** Null where there are no conversations (7.1). */
+  readonly conversations: CheckedConversations | null
   readonly secrets: readonly string[]
   readonly signIn: OfferedSignIn
   /** Null where no browser may join (5). */
@@ -211,6 +221,7 @@ export function checkConfig(config: CompanyConfig): CheckedConfig {
     reach,
     extensions: { ...checkExtensions(config, domains), ...operations.extensions },
     operations,
+    conversations: checkConversations(config),
     apis: checkApis(config, addresses),
     secrets: checkSecrets(config.secret),
     scopes,

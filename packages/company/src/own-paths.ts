@@ -1,5 +1,6 @@
 import { resourceMetadataUrl } from '@poppyseed/protocol'
 import type { CheckedConfig, CompanyConfig } from './config.ts'
+import { conversationWords } from './conversations/settings.ts'
 import { createAddresses } from './discovery/addresses.ts'
 import { patternsOf } from './http/router.ts'
 
@@ -32,6 +33,11 @@ export function createOwns(config: CompanyConfig, checked: CheckedConfig): (requ
     const path = routeOf(addresses.operations)
     const words = ['', '/confirm', '/cancel', ...(checked.operations.hasPage ? ['/page'] : [])]
     for (const word of words) below.add(`${path}/*${word}`)
+  }
+  if (checked.conversations !== null) {
+    const path = routeOf(addresses.conversations)
+    exact.add(path)
+    for (const word of conversationWords) below.add(`${path}/*/${word}`)
   }
   const { direct, device, mediated } = checked.signIn
   if (mediated) {

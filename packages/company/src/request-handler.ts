@@ -7,6 +7,8 @@ import type { Logos } from './agents/logo.ts'
 import { logoRoute } from './agents/routes.ts'
 import { forPeople } from './browser/people-only.ts'
 import { type BrowserEndpoint, browserRoute } from './browser/routes.ts'
+import type { Conversations } from './conversations/create-conversations.ts'
+import { conversationHandlers } from './conversations/routes.ts'
 import type { KeyedHash } from './crypto/keyed-hash.ts'
 import type { Nonces } from './crypto/nonce.ts'
 import type { Sealer } from './crypto/seal.ts'
@@ -66,6 +68,8 @@ export interface HandlerParts {
   /** Null where there are no operations. */
   readonly operations: Operations | null
   readonly operationsResource: string | undefined
+  /** Null where there are none (7.1). */
+  readonly conversations: Conversations | null
   /** Null where the company doesn't say who is signed in to its site. */
   readonly people: Pick<SignInSettings, 'account' | 'signInPage' | 'switchAccountPage'> | null
   readonly lifecycle: Pick<Lifecycle, 'run' | 'track' | 'ending'>
@@ -94,6 +98,7 @@ export function createRequestHandler(parts: HandlerParts): RequestHandler {
     ...oauthRoutes(parts, nonce),
     ...toolRoutes(parts, (error) => failed(error), nonce),
     ...operationRoutes(parts, (error) => failed(error), nonce),
+    ...conversationRoutes(parts, (error) => failed(error), nonce),
     ...signInRoutes(parts, (error) => failed(error)),
     ...mediatedRoutes(parts, (error) => failed(error), nonce),
     ...(parts.browser === null
@@ -267,6 +272,35 @@ function operationRoutes(
     [`${path}/*/confirm`]: at('POST', confirm),
     [`${path}/*/cancel`]: at('POST', cancel),
     ...operationPageRoute(parts, operations),
+  }
+}
+
+function conversationRoutes(
+  { published, authenticator, conversations, lifecycle }: HandlerParts,
+  fail: Route['fail'],
+  nonce: () => string | undefined,
+): Record<string, Route> {
+  if (conversations === null) return {}
+  const { resource } = conversations.parts.settings
+  const { start, send, read, handoff, close } = conversationHandlers({
+    parts: conversations.parts,
+    authenticator,
+    // 4.3: as with operations
+    need: resource === undefined ? {} : { resources: [resource], isNarrow: true },
+    ending: lifecycle.ending,
+  })
+  const path = published.addresses.routeOf(published.addresses.conversations)
+  const at = (method: string, handler: Handler): Route => ({
+    methods: { [method]: withNonce(handler, nonce) },
+    crossOrigin: true,
+    fail,
+  })
+  return {
+    [path]: at('POST', start),
+    [`${path}/*/messages`]: at('POST', send),
+    [`${path}/*/events`]: at('GET', read),
+    [`${path}/*/handoff`]: at('POST', handoff),
+    [`${path}/*/close`]: at('POST', close),
   }
 }
 

@@ -25,6 +25,9 @@ export interface CheckedConversations extends CheckedPeople {
   readonly open: number
 }
 
+/** What stands below a conversation's id, each a path of the endpoint (7.2). */
+export const conversationWords = ['messages', 'events', 'handoff', 'close'] as const
+
 const standardOpen = 100
 
 /**

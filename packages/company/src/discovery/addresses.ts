@@ -20,6 +20,7 @@ const paths = {
   agents: '/poppy/agents',
   mediated: '/poppy/sign-in',
   operations: '/poppy/operations',
+  conversations: '/poppy/conversations',
 } as const
 
 /** What the addresses are made of. */
@@ -61,6 +62,8 @@ export interface Addresses {
   readonly mediated: string
   /** Where operations are read, confirmed and cancelled: before `/{id}`. */
   readonly operations: string
+  /** Where conversations start (7.2); each is at `/{id}` below it. */
+  readonly conversations: string
   /** The company's own page for an operation. */
   readonly operationPage: (id: string) => string
   /** The path of `poppy.json`, the same at each of the Company's domains (3). */
@@ -105,6 +108,7 @@ export function createAddresses(settings: AddressSettings): Addresses {
     agents: urlOf(paths.agents),
     mediated: urlOf(paths.mediated),
     operations: urlOf(paths.operations),
+    conversations: urlOf(paths.conversations),
     operationPage: (id) => urlOf(`${paths.operations}/${id}/page`),
     poppyPath: '/.well-known/poppy.json',
     oauthMetadata: oauthMetadataUrl(issuer),

@@ -48,6 +48,7 @@ export function checkApis(
     readonly tools?: readonly unknown[]
     readonly operations?: readonly unknown[]
     readonly operationsResource?: string
+    readonly conversations?: { readonly resource?: string }
     readonly development?: boolean
   },
   addresses: Addresses,
@@ -69,13 +70,17 @@ export function checkApis(
     if (tools.length === 0) throw wrong('`toolsResource` is for the tools, and there are none. Leave it out.')
   }
   if (operationsResource !== undefined) checkResource(operationsResource, 'operationsResource')
+  const conversationsResource = config.conversations?.resource
+  if (conversationsResource !== undefined) checkResource(conversationsResource, 'conversations.resource')
   const mcpServers = own.filter(({ type }) => type === 'mcp').map(({ url }) => url)
   const narrow = own.flatMap(({ type, url, resource }) =>
     type === 'openapi' && resource !== undefined ? [{ resource, origin: new URL(url).origin }] : [],
   )
   const resources = [
     ...new Set(
-      [toolsResource, operationsResource, ...narrow.map((one) => one.resource)].filter((one) => one !== undefined),
+      [toolsResource, operationsResource, conversationsResource, ...narrow.map((one) => one.resource)].filter(
+        (one) => one !== undefined,
+      ),
     ),
   ]
   for (const resource of resources) {

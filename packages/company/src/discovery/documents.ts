@@ -25,6 +25,8 @@ export interface Published {
   /** Each type of sign-in that is offered, with the scopes that it can grant (4.4). */
   readonly signIn: OfferedSignIn
   readonly hasTools: boolean
+  /** Null where there are no conversations (7.1); `resource` where they take tokens of their own. */
+  readonly conversations: { readonly resource: string | undefined } | null
   readonly apis: CheckedApis
   readonly extensions: CheckedExtensions
   /** Whether a Personal Agent's browser may join its Session (5). */
@@ -51,12 +53,19 @@ export function discoveryOf(published: Published, domain: string): unknown {
       grantable.length === 0
         ? {}
         : Object.fromEntries(Object.entries(scopes).filter(([scope]) => !scope.startsWith('poppy:'))),
-    conversations: [],
+    conversations: conversationProtocols(published),
     apis: [...toolApis(published), ...published.apis.own],
     browserSessionEndpoint: published.letsBrowsersJoin ? addresses.browserSession : undefined,
     extensions: published.extensions,
   }
   return currentCodec.writeDiscovery(discovery)
+}
+
+/** 7.1: the protocols in which agents may converse with the Company. */
+function conversationProtocols({ addresses, conversations }: Published): Discovery['conversations'] {
+  if (conversations === null) return []
+  const { resource } = conversations
+  return [{ type: 'poppy', endpoint: addresses.conversations, ...(resource === undefined ? {} : { resource }) }]
 }
 
 function toolApis({ addresses, apis, description, hasTools }: Published): Discovery['apis'] {

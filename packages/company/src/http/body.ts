@@ -76,25 +76,30 @@ export async function readForm(request: Request, limit = 65_536): Promise<FormPa
 /**
  * Reads a body that is a JSON object with each member once; an empty body stands for `{}`.
  * @param limit bytes
+ * @param depth how many levels of objects and arrays; 32 when left out
  * @throws PoppyError `request_too_large`, `unsupported_media_type`, `invalid_request`
  */
-export async function readJsonObject(request: Request, limit: number): Promise<Record<string, unknown>> {
-  return parseJsonObject(request, await readBody(request, limit))
+export async function readJsonObject(
+  request: Request,
+  limit: number,
+  depth?: number,
+): Promise<Record<string, unknown>> {
+  return parseJsonObject(request, await readBody(request, limit), depth)
 }
 
 /** The same for a body that is read already. */
-export function parseJsonObject(request: Request, body: string): Record<string, unknown> {
+export function parseJsonObject(request: Request, body: string, depth?: number): Record<string, unknown> {
   if (body.trim() === '') return {}
   if (mediaType(request) !== 'application/json')
     throw new PoppyError('unsupported_media_type', { description: 'The body must be application/json.' })
-  const parsed = parse(body)
+  const parsed = parse(body, depth)
   if (!isJsonObject(parsed)) throw new PoppyError('invalid_request', { description: 'The body must be a JSON object.' })
   return parsed
 }
 
-function parse(body: string): unknown {
+function parse(body: string, depth?: number): unknown {
   try {
-    return parseStrictJson(body)
+    return parseStrictJson(body, depth)
   } catch (error) {
     throw new PoppyError('invalid_request', {
       description: error instanceof JsonError ? error.message : 'The body is not JSON.',

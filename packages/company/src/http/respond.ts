@@ -7,10 +7,12 @@ const jsonType = { 'content-type': 'application/json' }
 
 /** A JSON answer. */
 export function json(value: unknown, status = 200, headers: Readonly<Record<string, string>> = {}): Response {
-  return new Response(JSON.stringify(value), {
-    status,
-    headers: { ...jsonType, 'cache-control': 'no-store', ...headers },
-  })
+  return jsonText(JSON.stringify(value), status, headers)
+}
+
+/** The same for what is JSON text already. */
+export function jsonText(text: string, status = 200, headers: Readonly<Record<string, string>> = {}): Response {
+  return new Response(text, { status, headers: { ...jsonType, 'cache-control': 'no-store', ...headers } })
 }
 
 /** How an error is told at one kind of endpoint. */

@@ -47,6 +47,11 @@ export interface Authenticator {
   readonly withProof: (request: Request, need?: Need) => Promise<Principal>
   /** The same, with the thumbprint of the key that signed the proof: for an endpoint that gives tokens (4.7). */
   readonly withKey: (request: Request) => Promise<{ readonly principal: Principal; readonly thumbprint: string }>
+  /** The same, with how many sign-outs its Session had seen when the token was issued: for what is done later in its name (7.11). */
+  readonly withEpoch: (
+    request: Request,
+    need?: Need,
+  ) => Promise<{ readonly principal: Principal; readonly epoch: number }>
   /** Bearer Session Tokens: one MCP server, which is named. */
   readonly withBearer: (request: Request, resource: string) => Promise<Principal>
 }
@@ -163,6 +168,10 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
       const principal = await authenticator.withProof(request)
       // Opened a moment ago, and bound to a key: else nobody would have come this far.
       return { principal, thumbprint: open(request, 'dpop').token.keyThumbprint as string }
+    },
+    async withEpoch(request, need) {
+      const principal = await authenticator.withProof(request, need)
+      return { principal, epoch: open(request, 'dpop').token.epoch }
     },
     async withBearer(request, resource) {
       const { token } = identify(request, 'bearer')

@@ -1,0 +1,41 @@
+import type { FaultSettings } from '../faults/faults.ts'
+import type { Wordings } from '../words/wording.ts'
+import { createConversationQueue } from './ledger.ts'
+import type { ConversationParts } from './parts.ts'
+import { createPeople } from './presence.ts'
+
+/** Conversations, put together. */
+
+/** What {@link createConversations} needs. */
+export interface ConversationsOptions
+  extends Pick<
+    ConversationParts,
+    'scope' | 'now' | 'random' | 'log' | 'settings' | 'sessionLimits' | 'agent' | 'changes' | 'begin'
+  > {
+  readonly faults: FaultSettings | null
+  readonly wordings: Pick<Wordings, 'in'>
+  /** The company's name, as people are told it. */
+  readonly organization: string
+}
+
+/** See {@link createConversations}. */
+export interface Conversations {
+  readonly parts: ConversationParts
+}
+
+/** Makes what accepts, reads and closes. */
+export function createConversations({
+  faults,
+  wordings,
+  organization,
+  ...options
+}: ConversationsOptions): Conversations {
+  const { scope, now, settings, agent } = options
+  const parts: ConversationParts = {
+    ...options,
+    people: createPeople({ scope, now, ...settings, wordings, organization, hasAgent: agent !== null }),
+    queue: createConversationQueue(),
+    at: (point, id) => faults?.atPoint?.(point, id),
+  }
+  return { parts }
+}
