@@ -74,7 +74,10 @@ export function conversationHandlers(
       const { principal } = await authenticate(request)
       await findOwn(parts, id, principal)
       await bodyOf(request)
-      const closed = await closeConversation(parts, id, (row) => requireOwner(row, principal))
+      const closed = await closeConversation(parts, id, (row) => {
+        requireOwner(row, principal)
+        return true
+      })
       if (closed === null)
         throw new PoppyError('conversation_not_found', { description: 'There is no such conversation.' })
       return json(standing(closed.row))
