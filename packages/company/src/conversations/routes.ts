@@ -2,7 +2,7 @@ import { conversationLimits, PoppyError } from '@poppyseed/protocol'
 import { readJsonObject } from '../http/body.ts'
 import { json, jsonText } from '../http/respond.ts'
 import type { Handler } from '../http/router.ts'
-import type { Authenticator, Need } from '../sessions/authenticate.ts'
+import type { Authenticator, Need, TokenHolder } from '../sessions/authenticate.ts'
 import { type Acceptance, acceptMessage, startConversation } from './accepting.ts'
 import { askForPerson } from './asking.ts'
 import { closeConversation } from './closing.ts'
@@ -37,7 +37,8 @@ export function conversationHandlers(
   endpoint: ConversationsEndpoint,
 ): Readonly<Record<'start' | 'send' | 'read' | 'handoff' | 'close', Handler>> {
   const { parts } = endpoint
-  const authenticate = (request: Request): Promise<Caller> => endpoint.authenticator.withEpoch(request, endpoint.need)
+  const authenticate = (request: Request): Promise<TokenHolder> =>
+    endpoint.authenticator.withEpoch(request, endpoint.need)
   const bodyOf = (request: Request) => readJsonObject(request, conversationLimits.body, conversationLimits.depth)
 
   return {

@@ -41,17 +41,23 @@ export interface Need {
   readonly origin?: string
 }
 
+/** Who came with a token, and what the token says of its Session and its own end. */
+export interface TokenHolder {
+  readonly principal: Principal
+  /** How many sign-outs the Session had seen when the token was issued. */
+  readonly epoch: number
+  /** Seconds since 1970. */
+  readonly expiresAt: number
+}
+
 /** Makes a Principal of a request’s token, or throws. */
 export interface Authenticator {
   /** DPoP Session Tokens: everywhere but MCP. */
   readonly withProof: (request: Request, need?: Need) => Promise<Principal>
   /** The same, with the thumbprint of the key that signed the proof: for an endpoint that gives tokens (4.7). */
   readonly withKey: (request: Request) => Promise<{ readonly principal: Principal; readonly thumbprint: string }>
-  /** The same, with how many sign-outs its Session had seen when the token was issued: for what is done later in its name (7.11). */
-  readonly withEpoch: (
-    request: Request,
-    need?: Need,
-  ) => Promise<{ readonly principal: Principal; readonly epoch: number }>
+  /** The same, with what the token says beside it: for what is done later in its name (7.11), and for as long as it is valid. */
+  readonly withEpoch: (request: Request, need?: Need) => Promise<TokenHolder>
   /** Bearer Session Tokens: one MCP server, which is named. */
   readonly withBearer: (request: Request, resource: string) => Promise<Principal>
 }
@@ -171,7 +177,8 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
     },
     async withEpoch(request, need) {
       const principal = await authenticator.withProof(request, need)
-      return { principal, epoch: open(request, 'dpop').token.epoch }
+      const { epoch, expiresAt } = open(request, 'dpop').token
+      return { principal, epoch, expiresAt }
     },
     async withBearer(request, resource) {
       const { token } = identify(request, 'bearer')
