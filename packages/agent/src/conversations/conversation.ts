@@ -162,7 +162,8 @@ export function conversationOf(room: ConversationRoom, id: string, record: Conve
   ): Promise<ConversationEvent> => {
     // 7.4, Operations 4: known from now on; nothing that stands in a message confirms it
     const proposed = operation === undefined ? undefined : await noteOperation(parts, { operation }, undefined, false)
-    const event = await eventOf(wire, proposed, {
+    // A stream may outlast the token that it was opened with, whose echo it was looked through for.
+    const event = await eventOf(await parts.tokens.redact(wire), proposed, {
       authorize: (need) => conversation.authorize(need, signIn ? { signIn } : {}),
       askUser: async (reason) => (onUser ? askUser(reason, onUser, signal) : undefined),
     })
@@ -189,7 +190,10 @@ export function conversationOf(room: ConversationRoom, id: string, record: Conve
     const position = await openPosition(records, id)
     readers += 1
     try {
-      for await (const reading of readings(parts, id, position, { signal })) {
+      for await (const reading of readings(parts, id, position, {
+        signal,
+        wantsStream: standing.status !== 'closed',
+      })) {
         if (reading.kind === 'event') {
           yield await seeTo(reading, callbacks, signal)
           // 7.5: after it was handled

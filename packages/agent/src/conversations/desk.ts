@@ -8,7 +8,6 @@ import {
   type WireStanding,
 } from '@poppyseed/protocol'
 import { authorisedFetch } from '../apis/authorised-fetch.ts'
-import type { AgentContext } from '../context.ts'
 import type { FoundCompany } from '../discovery/discover.ts'
 import { AgentError, type AgentErrorCode } from '../errors.ts'
 import { dateOf } from '../net/clocks.ts'
@@ -59,7 +58,8 @@ export interface PostOptions {
 }
 
 const maxBytes = 8 * 1024 * 1024
-const maxDepth = 64
+/** Of a page: each event has a bound of its own, so that one that goes too deep spoils no other. */
+const maxDepth = 10_000
 const maxValues = 200_000
 
 /** An id as it goes into an address. @throws AgentError `invalid_input` */
@@ -94,10 +94,9 @@ async function post(
   const query = queryOf({ cursor: wait === undefined ? null : (cursor ?? null), wait })
   const seconds = parts.context.seconds.call + (wait ?? 0)
   const headers = new Headers({ accept: 'application/json', 'content-type': 'application/json' })
-  const { found, response } = await send(parts, {
-    ...{ method: 'POST', path, query, headers, body: JSON.stringify(body), signal, seconds },
-  })
-  const stated = await readAnswer(found, response)
+  const sent = { method: 'POST' as const, path, query, headers, body: JSON.stringify(body), signal }
+  const { found, response, within } = await send(parts, sent, seconds)
+  const stated = await within(() => readAnswer(parts, found, response))
   const standing = standingIn(found, stated, id)
   const page = isJsonObject(stated) && Array.isArray(stated.events) ? pageIn(found, stated, id) : undefined
   return { ...standing, page }
@@ -114,15 +113,15 @@ export async function readEvents(
   // 7.6: in place of cursor
   if (isByHeader) headers.set('last-event-id', cursor)
   const seconds = parts.context.seconds.call + wait
-  const { found, response } = await send(parts, {
-    ...{ method: 'GET', path: `/${checkConversationId(id)}/events`, headers, body: undefined, signal, seconds },
-    query: queryOf({ cursor: isByHeader ? null : cursor, wait }),
-  })
+  const query = queryOf({ cursor: isByHeader ? null : cursor, wait })
+  const path = `/${checkConversationId(id)}/events`
+  const sent = { method: 'GET' as const, path, query, headers, body: undefined, signal }
+  const { found, response, within } = await send(parts, sent, seconds)
   const isStream = /^text\/event-stream *(?:;|$)/i.test(response.headers.get('content-type') ?? '')
   if (wantsStream && isStream && response.status === 200 && response.body) {
     return { kind: 'stream', body: response.body }
   }
-  return { kind: 'page', page: pageIn(found, await readAnswer(found, response), id) }
+  return { kind: 'page', page: pageIn(found, await within(() => readAnswer(parts, found, response)), id) }
 }
 
 interface Sent {
@@ -132,40 +131,46 @@ interface Sent {
   readonly headers: Headers
   readonly body: string | undefined
   readonly signal: AbortSignal | undefined
-  /** Until the answer begins: a stream has no end. */
-  readonly seconds: number
 }
 
-async function send(parts: OperationParts, request: Sent): Promise<{ found: FoundCompany; response: Response }> {
+/** An answer that has begun. */
+interface Begun {
+  readonly found: FoundCompany
+  readonly response: Response
+  /** Reads a body that has an end: it has to come in time, too. */
+  readonly within: <T>(work: () => Promise<T>) => Promise<T>
+}
+
+/** Sends a request. @param seconds until the answer begins, and then until it ends: a stream has no end */
+async function send(parts: OperationParts, request: Sent, seconds: number): Promise<Begun> {
   const { context, tokens } = parts
   const found = await parts.find()
   const { endpoint, base, resource } = requireConversations(found)
-  const { method, path, query, headers, body, signal, seconds } = request
-  const response = await authorisedFetch(
-    beginningWithin(context, seconds),
-    tokens,
-    { method, url: `${path === '' ? endpoint : base + path}${query}`, headers, body, signal, seconds: undefined },
-    { company: found.name, origin: new URL(endpoint).origin, wanted: { kind: 'dpop', resource } },
-  )
-  return { found, response }
-}
-
-/** The same, where an answer has to begin in time. */
-function beginningWithin(context: AgentContext, seconds: number): AgentContext {
-  const fetch: Fetch = async (url, init) => {
-    const late = new AbortController()
+  const { method, path, query, headers, body, signal } = request
+  let late = new AbortController()
+  const within: Begun['within'] = async (work) => {
     const timer = setTimeout(
-      () => late.abort(new AgentError('unreachable', `${new URL(url).host} did not answer within ${seconds} seconds.`)),
+      () => late.abort(new AgentError('unreachable', `${found.name} did not answer within ${seconds} seconds.`)),
       seconds * 1000,
     )
     try {
-      const signals = [init.signal, late.signal].filter((one) => one instanceof AbortSignal)
-      return await context.fetch(url, { ...init, signal: AbortSignal.any(signals) })
+      return await work()
     } finally {
       clearTimeout(timer)
     }
   }
-  return { ...context, fetch }
+  const fetch: Fetch = (url, init) => {
+    late = new AbortController()
+    const signals = [init.signal, late.signal].filter((one) => one instanceof AbortSignal)
+    return within(() => context.fetch(url, { ...init, signal: AbortSignal.any(signals) }))
+  }
+  const response = await authorisedFetch(
+    { ...context, fetch },
+    tokens,
+    { method, url: `${path === '' ? endpoint : base + path}${query}`, headers, body, signal, seconds: undefined },
+    { company: found.name, origin: new URL(endpoint).origin, wanted: { kind: 'dpop', resource } },
+  )
+  return { found, response, within }
 }
 
 function queryOf({ cursor, wait }: { readonly cursor: string | null; readonly wait: number | undefined }): string {
@@ -175,7 +180,7 @@ function queryOf({ cursor, wait }: { readonly cursor: string | null; readonly wa
   return query.size === 0 ? '' : `?${query}`
 }
 
-async function readAnswer(found: FoundCompany, response: Response): Promise<unknown> {
+async function readAnswer({ context }: OperationParts, found: FoundCompany, response: Response): Promise<unknown> {
   const text = await readText(response, maxBytes)
   const stated = parse(text)
   const { status, headers } = response
@@ -188,7 +193,7 @@ async function readAnswer(found: FoundCompany, response: Response): Promise<unkn
   const retryAfter = headers.get('retry-after')
   const details = {
     ...{ status, companyCode },
-    ...(retryAfter === null ? {} : { retryAfter: readRetryAfter(retryAfter, dateOf(response) ?? Date.now()) }),
+    ...(retryAfter === null ? {} : { retryAfter: readRetryAfter(retryAfter, dateOf(response) ?? context.now()) }),
     ...(typeof conversationId === 'string' && isId(conversationId) ? { conversationId } : {}),
   }
   if (status >= 500) throw new AgentError('company_error', `${found.name} answered HTTP ${status}.`, details)

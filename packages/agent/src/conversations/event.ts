@@ -92,8 +92,11 @@ const knownTypes: ReadonlySet<string> = new Set(
 /** Reads one event of a page or stream. One that can't be read spoils no other. */
 export function readEvent(value: unknown): ReadEvent {
   if (!isJsonObject(value)) return { kind: 'unreadable', id: undefined }
-  const { id, type, created_at: createdAt, message, ...rest } = value
-  if (typeof id !== 'string' || !isId(id)) return { kind: 'unreadable', id: undefined }
+  // Whoever goes through it later goes by recursion.
+  if (isDeeper(value, maxDepth)) return { kind: 'unreadable', id: idIn(value) }
+  const { type, created_at: createdAt, message, ...rest } = value
+  const id = idIn(value)
+  if (id === undefined) return { kind: 'unreadable', id }
   if (typeof type !== 'string') return { kind: 'unreadable', id }
   // 7.5: later versions and extensions add types
   if (!knownTypes.has(type)) return { kind: 'unknown', id }
@@ -109,6 +112,21 @@ export function readEvent(value: unknown): ReadEvent {
   })
   if (!parsed.success) return { kind: 'unreadable', id }
   return { kind: 'known', id, wire: parsed.data, operation }
+}
+
+const maxDepth = 32
+
+function isDeeper(value: unknown, most: number): boolean {
+  let level: readonly unknown[] = [value]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > most) return true
+    level = level.flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : []))
+  }
+  return false
+}
+
+function idIn({ id }: Readonly<Record<string, unknown>>): string | undefined {
+  return typeof id === 'string' && isId(id) ? id : undefined
 }
 
 /** Characters of a reason that anybody has to read. */

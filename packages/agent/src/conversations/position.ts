@@ -4,6 +4,8 @@ import type { ConversationRecords } from './records.ts'
 export interface Position {
   readonly cursor: () => string | null
   readonly wasHandled: (eventId: string) => boolean
+  /** How many events were handled here. */
+  readonly count: () => number
   /** That an event was handled: reading goes on after it, also after a restart. */
   readonly handled: (eventId: string) => Promise<void>
   /** That all of a page was. */
@@ -19,6 +21,7 @@ const maxRemembered = 5000
 export async function openPosition(records: ConversationRecords, id: string): Promise<Position> {
   const record = await records.get(id)
   let cursor = record?.cursor ?? null
+  let count = 0
   const handled = new Set(record?.handled ?? [])
   const remember = (eventId: string) => {
     handled.add(eventId)
@@ -28,8 +31,10 @@ export async function openPosition(records: ConversationRecords, id: string): Pr
   return {
     cursor: () => cursor,
     wasHandled: (eventId) => handled.has(eventId),
+    count: () => count,
     handled: async (eventId) => {
       remember(eventId)
+      count += 1
       cursor = eventId
       await records.handled(id, [eventId], cursor)
     },

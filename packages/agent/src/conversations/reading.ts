@@ -22,8 +22,8 @@ export type Reading =
   | { readonly kind: 'delta'; readonly messageId: string; readonly text: string }
   | { readonly kind: 'dropped'; readonly messageIds: readonly string[] }
   | { readonly kind: 'missing'; readonly reason: 'expired' | 'unreadable' }
-  /** How the conversation stands, as a page says: at its end, where no more is to be read at once. */
-  | { readonly kind: 'standing'; readonly standing: WireStanding; readonly isEnd: boolean }
+  /** How the conversation stands, as a page says. */
+  | { readonly kind: 'standing'; readonly standing: WireStanding }
 
 /** How it is read. */
 export interface ReadingOptions {
@@ -39,11 +39,13 @@ const firstPause = 1000
 const longestPause = 30_000
 /** Without a sign of life of the Company it is given up after so many milliseconds. */
 const patience = 15 * 60 * 1000
-/** A stream that held for so long was a good one, and so was a read that was held for so long. Milliseconds. */
+/** A stream that lasted so long was a good one, and so was a read that was held for so long. Milliseconds. */
 const good = 30_000
 const held = 3000
 /** Answers that nobody can read, or cursors that are refused, one after the other. */
 const maxInVain = 5
+/** Streams that brought nothing although there was something: a proxy may hold them back. */
+const maxVainStreams = 2
 
 /** What a later attempt may mend. */
 const passing: ReadonlySet<AgentErrorCode> = new Set<AgentErrorCode>([
@@ -59,7 +61,10 @@ export async function* readings(
 ): AsyncGenerator<Reading, void, undefined> {
   const { now, wait, seconds } = parts.context
   const pieces = pieceKeeper()
-  let isStreaming = wantsStream
+  let mode: 'stream' | 'poll' = wantsStream ? 'stream' : 'poll'
+  // A stream that brought nothing: a page says whether there is nothing to bring.
+  let isDoubtful = false
+  let vainStreams = 0
   let isReconnect = false
   let pause = firstPause
   let inVain = 0
@@ -70,31 +75,35 @@ export async function* readings(
     signal?.throwIfAborted()
     const from = position.cursor()
     const began = now()
+    const before = position.count()
+    const asStream: boolean = mode === 'stream' && !isDoubtful
+    let hasStreamed = false
     let failure: AgentError | undefined
-    let isPage = false
+    let isPage = !asStream
     try {
+      const isByHeader = asStream && isReconnect && from !== null
       const answer: ReadAnswer = await readEvents(parts, id, {
-        ...{ cursor: from, wantsStream: isStreaming, isReconnect, wait: longPoll, signal },
+        ...{ cursor: from, wantsStream: asStream, isReconnect, wait: isDoubtful ? 0 : longPoll, signal },
       })
       heardAt = now()
       if (answer.kind === 'page') {
         isPage = true
-        const wasByHeader = isStreaming && isReconnect && from !== null
-        isStreaming = false
+        if (asStream) mode = 'poll'
         // A Company that doesn't stream looks at no Last-Event-ID: this page may begin anywhere.
-        if (wasByHeader) continue
+        if (isByHeader) continue
         const { page } = answer
         yield* readPage(page, position)
-        const isEnd = !page.hasMore
-        yield { kind: 'standing', standing: page, isEnd }
-        if (isEnd && page.status === 'closed') return
+        yield { kind: 'standing', standing: page }
+        if (!page.hasMore && page.status === 'closed') return
       } else {
-        for await (const frame of readFrames(answer.body, {
+        hasStreamed = true
+        const frames = readFrames(answer.body, {
           ...{ silentSeconds: seconds.stream, signal },
           onRetry: (milliseconds) => {
             asked = Math.min(milliseconds, longestPause)
           },
-        })) {
+        })
+        for await (const frame of frames) {
           heardAt = now()
           for await (const reading of readFrame(frame, position, pieces)) {
             yield reading
@@ -112,8 +121,7 @@ export async function* readings(
         if (inVain > maxInVain) throw error
         await position.restart()
         isReconnect = false
-        heardAt = now()
-        yield { kind: 'missing', reason: 'expired' }
+        if (inVain === 1) yield { kind: 'missing', reason: 'expired' }
         continue
       }
       if (!passing.has(error.code) && !(error.code === 'bad_answer' && ++inVain <= maxInVain)) throw error
@@ -125,8 +133,15 @@ export async function* readings(
     const retryAfter = (failure?.retryAfter ?? 0) * 1000
     if (failure && now() - heardAt + retryAfter > patience) throw failure
     const hasGoneOn = position.cursor() !== from
-    if (hasGoneOn) inVain = 0
-    const isFine = hasGoneOn || (!failure && now() - began >= (isPage ? held : good))
+    if (position.count() > before) inVain = 0
+    if (isDoubtful && hasGoneOn && ++vainStreams >= maxVainStreams) mode = 'poll'
+    if (asStream && hasGoneOn) vainStreams = 0
+    const wasDoubtful = isDoubtful
+    isDoubtful = hasStreamed && !hasGoneOn
+    if (hasStreamed && now() - began >= good) pause = firstPause
+    // The page that is looked at after such a stream comes at once, and the pause after it.
+    if (isDoubtful && retryAfter === 0) continue
+    const isFine = hasGoneOn || (isPage && !failure && !wasDoubtful && now() - began >= held)
     const least = Math.max(asked, retryAfter)
     if (isFine) pause = firstPause
     if (!isFine || least > 0) await wait(isFine ? least : Math.max(pause, least), signal)
@@ -177,7 +192,7 @@ async function* readFrame(
 
 function parse(text: string): unknown {
   try {
-    return parseStrictJson(text, 64, 100_000)
+    return parseStrictJson(text, 10_000, 100_000)
   } catch (error) {
     if (error instanceof JsonError) return undefined
     throw error

@@ -54,6 +54,8 @@ const passing: ReadonlySet<AgentErrorCode> = new Set<AgentErrorCode>([
 ])
 /** Pages in a row that bring nothing and are not held, before it is enough. */
 const maxEmpty = 20
+/** Cursors in one reply that the Company no longer has. */
+const maxExpired = 5
 
 /** Sends, and reads page by page. What it gives is kept as handled when it gives it, and not before. */
 export async function awaitReply(
@@ -89,18 +91,17 @@ export async function awaitReply(
     standing: ConversationStanding,
   ): Promise<ConversationReply> => {
     await trial.commit()
-    const given = await parts.tokens.redact(events.map((event) => event))
-    const messages = given.flatMap((event) =>
+    const messages = events.flatMap((event) =>
       event.type === 'message' && event.message.role === 'company' ? [event.message] : [],
     )
-    const asked = given.findLast((event) => event.type === 'authorization' || event.type === 'userRequested')
+    const asked = events.findLast((event) => event.type === 'authorization' || event.type === 'userRequested')
     const direct = asked?.type === 'userRequested' ? asked.outcome?.conversation : undefined
     const isUnsettled = asked?.type === 'authorization' && asked.outcome.result !== 'continued'
     const isUserMissed = asked?.type === 'userRequested' && asked.outcome === undefined
     return {
       ...standing,
       outcome: direct ? 'direct' : isUnsettled ? 'needs_sign_in' : isUserMissed ? 'needs_user' : outcome,
-      ...{ messages, events: given, direct },
+      ...{ messages, events, direct },
       text: messages.flatMap(({ text }) => text ?? []).join('\n\n'),
       error: isUnsettled ? asked.outcome.error : undefined,
     }
@@ -117,6 +118,7 @@ export async function awaitReply(
     page = sent.page
     standing = await stands(sent)
   }
+  let expired = 0
   for (let empty = 0; ; ) {
     if (page) {
       const isOfBefore = await take(page)
@@ -148,9 +150,9 @@ export async function awaitReply(
       if (trial.cursor() !== null && ['cursor_expired', 'invalid_cursor'].includes(error.companyCode ?? '')) {
         // 7.5: from the beginning, and the owner is told
         await trial.restart()
-        events.push({ type: 'missing', reason: 'expired' })
-        empty += 1
-        if (empty <= maxEmpty) continue
+        expired += 1
+        if (expired === 1) events.push({ type: 'missing', reason: 'expired' })
+        if (expired <= maxExpired) continue
         throw error
       }
       const pause = Math.max(1000, (error.retryAfter ?? 0) * 1000)

@@ -9,6 +9,8 @@ import type { Exchange } from './exchange.ts'
 export interface ConversationRules {
   /** A message with an id that was taken before, for another content or another place (7.3). */
   readonly otherContent: (exchange: Exchange) => void
+  /** A message that came before, just so: a retry. */
+  readonly retried: (exchange: Exchange, content: string, id: unknown) => void
   /** A message that is new. `content` has its target in it, and no id. */
   readonly message: (
     exchange: Exchange,
@@ -31,15 +33,22 @@ const mistaken = [
   ...['timezone', 'timeZone', 'tz', 'time-zone', 'userAvailable', 'available', 'user-available'],
 ]
 
+/** Milliseconds in which the same words are the same message: later they may be a new one. */
+const soon = 600_000
+
 /** Makes the rules of one Company's conversations. */
 export function createConversationRules({ report }: Findings): ConversationRules {
-  /** Messages whose answers were lost: content, and the id that it came with. */
-  const lost = new Map<string, string>()
+  /** Messages whose answers were lost: by content, the id that each came with, and when. */
+  const lost = new Map<string, { readonly id: string; readonly at: number }>()
   const contents = new Map<Exchange, { readonly content: string; readonly id: string }>()
   const expired = new Map<string, Exchange>()
   return {
     otherContent: (exchange) =>
       report('7.3.message-id-unique-agent', 'a message ID came again with other content', exchange),
+    retried(exchange, content, id) {
+      lost.delete(content)
+      contents.set(exchange, { content, id: String(id) })
+    },
     message(exchange, message, content, entry, isDirectStart) {
       const { id, sender, text, context } = message
       if (typeof id !== 'string' || !isId(id)) report('7.2.id-format-agent', 'a message ID that is none', exchange)
@@ -47,7 +56,7 @@ export function createConversationRules({ report }: Findings): ConversationRules
       if (text === undefined && message.data === undefined && context === undefined)
         report('7.4.content-agent', 'neither text nor data nor context', exchange)
       const before = lost.get(content)
-      if (before !== undefined && before !== id)
+      if (before !== undefined && before.id !== id && exchange.now - before.at < soon)
         report('7.3.retry-same-id-agent', 'the same message came with another ID after its answer was lost', exchange)
       lost.delete(content)
       contents.set(exchange, { content, id: String(id) })
@@ -67,7 +76,7 @@ export function createConversationRules({ report }: Findings): ConversationRules
     ended(exchange, isWhole) {
       const sent = contents.get(exchange)
       contents.delete(exchange)
-      if (sent && !isWhole) lost.set(sent.content, sent.id)
+      if (sent && !isWhole) lost.set(sent.content, { id: sent.id, at: exchange.now })
     },
   }
 

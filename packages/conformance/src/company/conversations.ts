@@ -129,7 +129,8 @@ export function createConversationDesk({ services, now, live }: ConversationPart
       rules.otherContent(exchange)
       throw new PoppyError('message_id_conflict')
     }
-    if (!before) rules.message(exchange, message, content, target, target === undefined && parentId !== undefined)
+    if (before) rules.retried(exchange, content, id)
+    else rules.message(exchange, message, content, target, target === undefined && parentId !== undefined)
     // 7.3: a retry is answered before anything else is asked of it
     const known = before && entries.find((one) => one.id === before.conversationId)
     if (before && known) return after(exchange, known, before)
@@ -219,7 +220,7 @@ export function createConversationDesk({ services, now, live }: ConversationPart
     if (wait !== null && !/^\d{1,6}$/.test(wait)) throw new PoppyError('invalid_request')
     const isEnough = (event: KeptEvent) => switches.waits === 'ends_on_echo' || endsWait(event)
     const found = since(exchange, entry, cursor)
-    if (wait !== null && !found.some(isEnough) && entry.status !== 'closed')
+    if (Number(wait) > 0 && !found.some(isEnough) && entry.status !== 'closed')
       await nextEvent(exchange, entry, Math.min(Number(wait), switches.pollSeconds), isEnough)
     // Looked up once more: what came meanwhile belongs to it
     const all = since(exchange, entry, cursor)
