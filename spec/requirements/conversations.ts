@@ -4,15 +4,16 @@ import { section } from './section.ts'
 export const conversations = [
   ...section('7.1', {
     built: {
-      'type-poppy': 'table: company MUST list this protocol as type poppy, with an endpoint',
-    },
-    later: {
       'skip-unknown-agent': 'plain: agent MUST skip conversation protocols that it does not know',
       'chosen-endpoint-agent': 'plain: agent MUST use the endpoint of the protocol entry it chose',
+      'type-poppy': 'table: company MUST list this protocol as type poppy, with an endpoint',
     },
   }),
   ...section('7.2', {
     built: {
+      'id-format-agent': 'plain: agent MUST make message IDs of 1 to 256 characters of URL-safe base64',
+      'id-prefix-agent': 'agent SHOULD begin its message IDs with a short prefix',
+      'id-opaque-agent': 'agent MUST NOT depend on the form of IDs that the Company chose',
       'id-prefix': 'company SHOULD begin its IDs with a short prefix for their kind',
     },
     later: {
@@ -22,20 +23,17 @@ export const conversations = [
       'account-owns': 'plain: company MUST give a conversation to the account once it has used it',
       'any-session': 'plain: company MUST let any Session of the owner continue a conversation',
       'id-format': 'plain: company MUST make and accept IDs of 1 to 256 characters of URL-safe base64',
-      'id-format-agent': 'plain: agent MUST make message IDs of 1 to 256 characters of URL-safe base64',
-      'id-prefix-agent': 'agent SHOULD begin its message IDs with a short prefix',
       'id-opaque': 'company MUST NOT depend on the form of message IDs that the Personal Agent chose',
-      'id-opaque-agent': 'agent MUST NOT depend on the form of IDs that the Company chose',
     },
   }),
   ...section('7.3', {
     built: {
+      'message-id-unique-agent': 'agent MUST NOT use one message ID for two messages of a User',
+      'retry-same-id-agent': 'plain: agent MUST retry a message with the same ID',
       start: 'plain: company MUST answer a first message with 201, conversation_id, status and responder',
       next: 'plain: company MUST answer a later message with 202 and the same fields',
     },
     later: {
-      'message-id-unique-agent': 'agent MUST NOT use one message ID for two messages of a User',
-      'retry-same-id-agent': 'plain: agent MUST retry a message with the same ID',
       'message-retry':
         'plain: company MUST answer a message it has accepted before with the original response, and add nothing',
       'first-message-retry': 'plain: company MUST answer a retried first message with the conversation it started',
@@ -46,16 +44,16 @@ export const conversations = [
   }),
   ...section('7.4', {
     built: {
+      'content-agent': 'agent MUST send at least one of text, data and context in a message',
+      'no-markup-agent': 'agent SHOULD NOT write as text what is structured: data is for that',
+      'context-format-agent':
+        'agent MUST share locale, time zone and availability in the fields and formats defined for them',
+      'share-little-agent': 'agent SHOULD tell the Company no more than the task takes',
       'no-markup': 'company SHOULD NOT let the Company Agent write as text what is structured: data is for that',
     },
     later: {
       content: 'company MUST refuse a message with none of text, data and context',
-      'content-agent': 'agent MUST send at least one of text, data and context in a message',
-      'no-markup-agent': 'agent SHOULD NOT write as text what is structured: data is for that',
       'context-given': 'plain: company MUST give context to the Company Agent',
-      'context-format-agent':
-        'agent MUST share locale, time zone and availability in the fields and formats defined for them',
-      'share-little-agent': 'agent SHOULD tell the Company no more than the task takes',
       'context-keeps': 'plain: company MUST keep the earlier value of a context field that a message leaves out',
       'context-only': 'plain: company MUST take a message with only context as an update that says nothing else',
       'company-message': 'plain: company MUST give its messages an ID, sender, and text or data, and no context',
@@ -64,33 +62,37 @@ export const conversations = [
     },
   }),
   ...section('7.5', {
-    later: {
-      order: 'plain: company MUST record a conversation as one ordered list of events',
-      'event-fields': 'plain: company MUST give each event an id, a type and an RFC 3339 created_at',
+    built: {
       'skip-unknown-agent': 'agent MUST pass over events of an unknown type',
-      'after-cursor': 'plain: company MUST return the events after the cursor, or from the beginning without one',
       'cursor-opaque-agent': 'agent MUST NOT work out an order, or anything else, from what cursors look like',
-      wait: 'plain: company MUST hold a read for up to wait seconds until there is an event, and else return none',
-      'read-fields': 'company MUST state cursor, has_more, status and responder in each successful read',
-      cursor: 'plain: company MUST state as cursor the last event returned, or the cursor of the request',
       'has-more-agent': 'plain: agent MUST read again at once when has_more is true',
       'in-order-agent': 'plain: agent MUST handle events in order and save the cursor after them',
       'skip-handled-agent': 'plain: agent MUST skip events that it has handled',
-      'cursor-expired': 'plain: company MUST answer cursor_expired for a cursor whose events it no longer has',
       'cursor-expired-agent': 'plain: agent MUST read from the beginning after cursor_expired',
       'tell-gap-agent': 'agent SHOULD let the User know of the gap',
     },
+    later: {
+      order: 'plain: company MUST record a conversation as one ordered list of events',
+      'event-fields': 'plain: company MUST give each event an id, a type and an RFC 3339 created_at',
+      'after-cursor': 'plain: company MUST return the events after the cursor, or from the beginning without one',
+      wait: 'plain: company MUST hold a read for up to wait seconds until there is an event, and else return none',
+      'read-fields': 'company MUST state cursor, has_more, status and responder in each successful read',
+      cursor: 'plain: company MUST state as cursor the last event returned, or the cursor of the request',
+      'cursor-expired': 'plain: company MUST answer cursor_expired for a cursor whose events it no longer has',
+    },
   }),
   ...section('7.6', {
-    later: {
-      'sse-events': 'plain: company MUST send streamed events with the event ID as SSE id and the same JSON as data',
+    built: {
       'json-fallback-agent': 'plain: agent MUST take a JSON answer when it asked for a stream',
-      'last-event-id': 'plain: company MUST go on after Last-Event-ID, as after a cursor',
       'last-event-id-agent': 'plain: agent MUST reconnect with the last event it handled in Last-Event-ID',
-      'delta-no-id': 'plain: company MUST send text-delta events without an id',
       'delta-replaced-agent': 'plain: agent MUST replace the pieces of a message by the complete one',
       'delta-no-act-agent': 'agent MUST NOT do anything because of text that has come only in pieces',
       'delta-dropped-agent': 'plain: agent MUST drop the pieces of an unfinished message after a reconnect',
+    },
+    later: {
+      'sse-events': 'plain: company MUST send streamed events with the event ID as SSE id and the same JSON as data',
+      'last-event-id': 'plain: company MUST go on after Last-Event-ID, as after a cursor',
+      'delta-no-id': 'plain: company MUST send text-delta events without an id',
     },
   }),
   ...section('7.7', {
@@ -104,10 +106,12 @@ export const conversations = [
     },
   }),
   ...section('7.8', {
-    later: {
+    built: {
       'sender-agent': 'agent MUST set the sender of each message',
       'human-own-words-agent':
         "agent MUST set sender human only for the User's own words, not for a summary or translation",
+    },
+    later: {
       'who-writes':
         'plain: company MUST tell truthfully, by responder and sender, whether a person or an AI takes part',
     },
@@ -123,17 +127,19 @@ export const conversations = [
     },
   }),
   ...section('7.10', {
+    built: {
+      'as-written-agent':
+        "plain: agent MUST send the User's messages as written, with sender human, and show the replies to the User",
+      'ask-user-agent': 'plain: agent MUST ask the User, and say so in the conversation when they decline',
+    },
     later: {
       start:
         'plain: company MUST start a Direct Conversation with an ID of its own for a message with parent_conversation_id',
-      'as-written-agent':
-        "plain: agent MUST send the User's messages as written, with sender human, and show the replies to the User",
       'parent-open': 'company MUST refuse a parent that is closed, with conversation_closed',
       'parent-owner': 'company MUST refuse a parent of another owner, with conversation_not_found',
       'parent-not-direct': 'company MUST refuse a parent that is itself a Direct Conversation',
       'one-open': 'plain: company MUST answer direct_conversation_open for a second Direct Conversation of one parent',
       'user-requested': 'plain: company MUST ask for the User by a user_requested event with a reason',
-      'ask-user-agent': 'plain: agent MUST ask the User, and say so in the conversation when they decline',
       'only-agent-starts': 'plain: company MUST NOT start a Direct Conversation itself',
       'direct-opened': 'plain: company MUST add direct_opened with the new ID to the parent',
       'parent-waits':
@@ -146,12 +152,14 @@ export const conversations = [
     },
   }),
   ...section('7.11', {
+    built: {
+      'authorization-agent':
+        'plain: agent MUST respond to an authorization event as to that error, and continue the conversation',
+    },
     later: {
       authorization: 'plain: company MUST add an authorization event when the Company Agent needs the account',
       'also-asks': 'company SHOULD also ask for it in a message',
       'authorization-scope': 'plain: company MUST name the scopes that are needed in an insufficient_scope event',
-      'authorization-agent':
-        'plain: agent MUST respond to an authorization event as to that error, and continue the conversation',
       'any-token': "plain: company MUST accept any Session Token of the conversation's owner",
       'token-scopes':
         'plain: company MUST check the scopes of the token before it reads or changes the account, whoever answers',

@@ -33,7 +33,10 @@ describe('an event', () => {
 
   it('has whatever id the Company likes, and nothing is read out of it [7.2.id-opaque-agent]', async () => {
     for (const id of ['-', '0', '__proto__', 'evt_9', 'x'.repeat(256), '2026-10-08T19-03-00Z'])
-      expect(await shown({ ...head, id, type: 'message', message: { ...message, id } })).toMatchObject({ id, message: { id } })
+      expect(await shown({ ...head, id, type: 'message', message: { ...message, id } })).toMatchObject({
+        id,
+        message: { id },
+      })
   })
 
   it('of another kind is skipped, with its id [7.5.skip-unknown-agent]', () => {
