@@ -1,7 +1,7 @@
 import { makeId, PoppyError, type WireAgentMessage } from '@poppyseed/protocol'
 import { accepted, type Caller, directOpened, emptyConversation } from './conversation.ts'
 import { readCursor } from './cursor.ts'
-import { directBegins } from './direct.ts'
+import { directBegins, withStanding } from './direct.ts'
 import { announce, changeConversation, type Inserted, insertConversation, withConversation } from './ledger.ts'
 import { digestOf, type StartRequest } from './message.ts'
 import { requireOwner } from './owning.ts'
@@ -113,7 +113,7 @@ async function insertBeside(
         told = await changeConversation(scope, { ...opened, seen: parent, now, timing })
         if (told === null) throw undone
         outcome = await insertConversation(scope, {
-          ...accepted(seen, { message, caller, now }),
+          ...withStanding(seen, accepted(seen, { message, caller, now })),
           seen,
           now,
           timing,

@@ -17,6 +17,15 @@ export function directBegins(
 }
 
 /**
+ * What a Direct Conversation tells that begins with a person: after its first message, that one has it (7.7). Until then it
+ * is taken to be idle and the Company Agent's, as every conversation begins.
+ */
+export function withStanding({ responder }: Pick<ConversationRow, 'responder'>, decided: Decision): Decision {
+  if (responder === 'agent') return decided
+  return { ...decided, events: [...decided.events, { type: 'state', status: 'idle', responder }] }
+}
+
+/**
  * What the parent is told when its Direct Conversation closes: it takes messages again (7.10). Null where that isn't beside it.
  */
 export function directOver(

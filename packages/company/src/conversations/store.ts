@@ -134,7 +134,7 @@ export async function findForMessage(
 }
 
 const openText = `select count(*) as open from (select 1 from poppy_conversations
-  where company = :company and client_id = :clientId and user_id = :userId and status <> 'closed' limit :most) as some`
+  where company = :company and client_id = :clientId and user_id = :userId and status <> 'closed' limit :most) as open_ones`
 const open = statement<
   { readonly clientId: string; readonly userId: string; readonly most: number },
   { readonly open: number }
