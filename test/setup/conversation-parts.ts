@@ -63,7 +63,7 @@ export function conversationParts(scope: Scope, more: Partial<ConversationParts>
     now: () => now,
     random: systemRandom,
     log: silent,
-    settings: { resource: undefined, open: 100, hours: null, timing: standardTiming },
+    settings: { resource: undefined, open: 100, streams: null, hours: null, timing: standardTiming },
     people: nobodyHere,
     sessionLimits: { idle: days(7) },
     agent: null,

@@ -273,6 +273,7 @@ export function createCompany(config: CompanyConfig): Company {
           faults: checked.faults,
           wordings,
           organization: config.organization.name,
+          ending: lifecycle.ending,
         })
   const tokenSettings: TokenSettings = {
     tokens,

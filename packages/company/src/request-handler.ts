@@ -283,7 +283,7 @@ function conversationRoutes(
   if (conversations === null) return {}
   const { resource } = conversations.parts.settings
   const { start, send, read, handoff, close } = conversationHandlers({
-    parts: conversations.parts,
+    ...conversations,
     authenticator,
     // 4.3: as with operations
     need: resource === undefined ? {} : { resources: [resource], isNarrow: true },

@@ -3,6 +3,7 @@ import type { Wordings } from '../words/wording.ts'
 import { createConversationQueue } from './ledger.ts'
 import type { ConversationParts } from './parts.ts'
 import { createPeople } from './presence.ts'
+import { createStreams, type Streams } from './streaming.ts'
 
 /** Conversations, put together. */
 
@@ -16,11 +17,15 @@ export interface ConversationsOptions
   readonly wordings: Pick<Wordings, 'in'>
   /** The company's name, as people are told it. */
   readonly organization: string
+  /** Aborts when the Company begins to close. */
+  readonly ending: AbortSignal
 }
 
 /** See {@link createConversations}. */
 export interface Conversations {
   readonly parts: ConversationParts
+  /** Null where nothing is streamed. */
+  readonly streams: Streams | null
 }
 
 /** Makes what accepts, reads and closes. */
@@ -28,6 +33,7 @@ export function createConversations({
   faults,
   wordings,
   organization,
+  ending,
   ...options
 }: ConversationsOptions): Conversations {
   const { scope, now, settings, agent } = options
@@ -37,5 +43,6 @@ export function createConversations({
     queue: createConversationQueue(),
     at: (point, id) => faults?.atPoint?.(point, id),
   }
-  return { parts }
+  const streams = settings.streams && createStreams({ ...parts, settings: settings.streams, ending })
+  return { parts, streams }
 }

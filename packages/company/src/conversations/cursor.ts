@@ -19,6 +19,13 @@ function markOf(conversationId: string): string {
   return sha256(conversationId).slice(0, markLength)
 }
 
+/** The number that a cursor has, for a read that finds out whether it is one; 0 for what has none. */
+export function numberOf(cursor: string | null): number {
+  const [, , digits = ''] = form.exec(cursor ?? '') ?? []
+  const number = Number.parseInt(digits, 36)
+  return Number.isSafeInteger(number) ? number : 0
+}
+
 /**
  * After which event a read goes on; without a cursor, before the first that is kept.
  * @throws PoppyError `invalid_cursor` for what is no cursor of this conversation, `cursor_expired` where events after it

@@ -1,34 +1,34 @@
 import { conversationLimits, PoppyError } from '@poppyseed/protocol'
 import type { Principal } from '../sessions/principal.ts'
-import { isActive, principalNow } from '../sessions/rights.ts'
-import { peekSession } from '../sessions/store.ts'
-import { eventId, readCursor } from './cursor.ts'
+import { eventId, numberOf, readCursor } from './cursor.ts'
 import { requireOwner } from './owning.ts'
 import type { ConversationParts } from './parts.ts'
 import type { ConversationRow } from './row.ts'
-import { eventsAfter, findConversation, type StoredEvent } from './store.ts'
+import { findConversation, type StoredEvent } from './store.ts'
+import { type Reader, standingOf } from './stream-rights.ts'
+import { type Delivery, type ReadRow, readDelivery } from './stream-store.ts'
 
 /** Reading events (7.5): a page after a cursor, at once or when there is news. */
 
 /** How events are read. */
 export interface HowRead {
-  readonly principal: Principal
+  readonly reader: Reader
   /** The event that the reader has, or null for the beginning. */
   readonly cursor: string | null
   /** Milliseconds that the answer may be put off. */
   readonly wait: number
-  /** Aborts when nobody waits any more. */
+  /** Aborts when nobody waits any more, and when the Company closes: then it is answered as it is. */
   readonly signal: AbortSignal
 }
 
 /** A page of events, of one moment. */
 export interface Page {
-  readonly row: ConversationRow
+  readonly row: ReadRow
   readonly events: readonly StoredEvent[]
   readonly hasMore: boolean
-  /** The number of the last event that the reader has then. */
-  readonly until: number
 }
+
+const isConversationId = (id: string) => /^[A-Za-z0-9_-]{1,256}$/.test(id)
 
 /**
  * A conversation that is the caller's, or null where there is none by this name at all.
@@ -36,16 +36,9 @@ export interface Page {
  */
 export async function findOwn(parts: ConversationParts, id: string, principal: Principal): Promise<ConversationRow> {
   // What no id can be isn't asked for: a database may take offence.
-  const row = /^[A-Za-z0-9_-]{1,256}$/.test(id) ? await findConversation(await parts.scope(), id) : null
+  const row = isConversationId(id) ? await findConversation(await parts.scope(), id) : null
   requireOwner(row, principal)
   return row
-}
-
-/** A page as it is: up to {@link conversationLimits.page} events. */
-export async function pageAfter(parts: ConversationParts, row: ConversationRow, after: number): Promise<Page> {
-  const events = await eventsAfter(await parts.scope(), row, { after, limit: conversationLimits.page })
-  const until = events.at(-1)?.number ?? after
-  return { row, events, until, hasMore: events.length > 0 && until < row.last_event }
 }
 
 /** A page as its answer, built of the events as they are kept (7.5). */
@@ -58,58 +51,65 @@ export function pageText({ row, events, hasMore }: Page, cursor: string | null):
 }
 
 /**
- * Reads the events after a cursor (7.5), and waits for news where there is none. Own messages are none (reading 19), and what is
- * closed has none any more.
- * @throws PoppyError `invalid_cursor`, `cursor_expired`; after a wait also whatever keeps the caller out by then
+ * Reads the events after a cursor (7.5), and waits for news where there is none. Own messages and the `working` that they
+ * cause are none (reading 19), and what is closed has none any more. Session, sign-in and owner are looked at together with
+ * each read of events, as of the same moment.
+ * @throws PoppyError `invalid_cursor`, `cursor_expired`, `conversation_not_found`; `invalid_token` where the Session or the
+ * token ended in a wait, `sign_in_required` where the sign-in did and the conversation used the account (4.9, 7.11)
  */
-export async function readEvents(parts: ConversationParts, id: string, how: HowRead): Promise<Page> {
-  const { principal, cursor, wait, signal } = how
-  const first = await look()
+export async function readEvents(parts: ReadingParts, id: string, how: HowRead): Promise<Page> {
+  const { reader, wait, signal } = how
+  const first = await look(parts, id, how)
   if (wait === 0 || isAnswer(first)) return first
-  const leave = parts.changes.enter(principal.sessionId)
+  const leave = parts.changes.enter(reader.principal.sessionId)
   if (leave === null) return first
   try {
     const end = performance.now() + wait
-    let page = first
+    let seen = first.row.last_event
     for (;;) {
-      // Watched before it is read: what changes between the two is not missed.
-      const watch = parts.changes.watch(id, page.row.last_event)
+      // Watched before it is read: what is written between the two is not missed.
+      const watch = parts.changes.watch(id, seen)
       try {
-        page = await look()
+        const page = await look(parts, id, how)
+        seen = page.row.last_event
         const left = end - performance.now()
-        if (isAnswer(page) || left <= 0 || signal.aborted) break
+        if (isAnswer(page) || left <= 0 || signal.aborted) return page
         await watch.within(left, signal)
       } finally {
         watch.release()
       }
     }
-    // 4.9: whoever was signed out meanwhile isn't told what happened
-    await requireStill(parts, principal)
-    return page
   } finally {
     leave()
   }
+}
 
-  async function look(): Promise<Page> {
-    const row = await findOwn(parts, id, principal)
-    return pageAfter(parts, row, readCursor(row, cursor))
-  }
+type ReadingParts = Pick<ConversationParts, 'scope' | 'now' | 'changes' | 'sessionLimits'>
+
+async function look(parts: ReadingParts, id: string, { reader, cursor }: HowRead): Promise<Page> {
+  const { sessionId } = reader.principal
+  // Whether it is a cursor of this conversation is known once that is read.
+  const asked = { id, after: numberOf(cursor), limit: conversationLimits.page, sessionId }
+  const found = isConversationId(id) ? await readDelivery(await parts.scope(), asked) : null
+  requireReader(parts, found, reader)
+  const { row, events } = found
+  const after = readCursor(row, cursor)
+  return { row, events, hasMore: (events.at(-1)?.number ?? after) < row.last_event }
+}
+
+/** 4.9: whoever was signed out while they waited isn't told what came then. */
+function requireReader(
+  { sessionLimits, now }: ReadingParts,
+  found: Delivery | null,
+  reader: Reader,
+): asserts found is Delivery {
+  const standing = found === null ? 'as-before' : standingOf(reader, found.session, sessionLimits, now())
+  if (standing === 'ended')
+    throw new PoppyError('invalid_token', { description: 'The Session Token is not valid.', reason: 'ended in a wait' })
+  const { principal } = reader
+  requireOwner(found?.row ?? null, standing === 'signed-out' ? { ...principal, account: null } : principal)
 }
 
 function isAnswer({ row, events, hasMore }: Page): boolean {
   return hasMore || row.status === 'closed' || events.some(({ isNews }) => isNews)
-}
-
-async function requireStill(parts: ConversationParts, principal: Principal): Promise<void> {
-  const session = await peekSession(await parts.scope(), principal.sessionId)
-  const now = parts.now()
-  if (session === null || !isActive(session, parts.sessionLimits, now))
-    throw new PoppyError('invalid_token', {
-      description: 'The Session Token is not valid.',
-      reason: 'ended in a wait',
-    })
-  if (principal.account === null) return
-  const { account, grantId } = principalNow(principal.company, session, now)
-  if (account !== principal.account || grantId === null)
-    throw new PoppyError('sign_in_required', { description: 'This needs the User to be signed in.' })
 }

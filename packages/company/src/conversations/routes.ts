@@ -6,18 +6,21 @@ import type { Authenticator, Need, TokenHolder } from '../sessions/authenticate.
 import { type Acceptance, acceptMessage, startConversation } from './accepting.ts'
 import { askForPerson } from './asking.ts'
 import { closeConversation } from './closing.ts'
-import type { Caller } from './conversation.ts'
+import { readCursor } from './cursor.ts'
 import { readMessage, readStart } from './message.ts'
 import { requireOwner } from './owning.ts'
 import type { ConversationParts } from './parts.ts'
 import { findOwn, pageText, readEvents } from './reading.ts'
 import type { ConversationRow } from './row.ts'
+import type { Streams } from './streaming.ts'
 
 /** The endpoint (7.2): conversations over HTTPS, with a DPoP Session Token. */
 
 /** What the endpoint needs. */
 export interface ConversationsEndpoint {
   readonly parts: ConversationParts
+  /** Null where nothing is streamed. */
+  readonly streams: Streams | null
   readonly authenticator: Pick<Authenticator, 'withEpoch'>
   /** Which tokens it takes (4.3). */
   readonly need: Need
@@ -36,7 +39,7 @@ interface Reading {
 export function conversationHandlers(
   endpoint: ConversationsEndpoint,
 ): Readonly<Record<'start' | 'send' | 'read' | 'handoff' | 'close', Handler>> {
-  const { parts } = endpoint
+  const { parts, streams } = endpoint
   const authenticate = (request: Request): Promise<TokenHolder> =>
     endpoint.authenticator.withEpoch(request, endpoint.need)
   const bodyOf = (request: Request) => readJsonObject(request, conversationLimits.body, conversationLimits.depth)
@@ -61,6 +64,7 @@ export function conversationHandlers(
     async read(request, id) {
       const caller = await authenticate(request)
       const { cursor, wait } = readQuery(request)
+      if (streams !== null && asksForStream(request)) return stream(request, id, caller, cursor)
       return jsonText(await readText(request, id, caller, { cursor, wait: wait ?? 0 }))
     },
 
@@ -88,7 +92,7 @@ export function conversationHandlers(
   /** 7.3: the standing after the message, or with `wait` a read of what came of it; a retry with `wait` reads as well. */
   async function answer(
     request: Request,
-    caller: Caller,
+    caller: TokenHolder,
     { cursor, wait }: Reading,
     { conversationId, receipt }: Acceptance,
   ): Promise<Response> {
@@ -97,15 +101,32 @@ export function conversationHandlers(
     return jsonText(await readText(request, conversationId, caller, { cursor, wait }), code)
   }
 
+  /** 7.6: what keeps it from opening is told as at any read, before it opens. */
+  async function stream(request: Request, id: string, caller: TokenHolder, cursor: string | null): Promise<Response> {
+    const row = await findOwn(parts, id, caller.principal)
+    const after = readCursor(row, request.headers.get('last-event-id') || cursor)
+    return (streams as Streams).open(row, after, caller)
+  }
+
   async function readText(
     request: Request,
     id: string,
-    { principal }: Caller,
+    reader: TokenHolder,
     { cursor, wait }: { readonly cursor: string | null; readonly wait: number },
   ): Promise<string> {
     const signal = AbortSignal.any([request.signal, endpoint.ending])
-    return pageText(await readEvents(parts, id, { principal, cursor, wait, signal }), cursor)
+    return pageText(await readEvents(parts, id, { reader, cursor, wait, signal }), cursor)
   }
+}
+
+/** Whether a read is to be a stream (7.6). Who asks for its head alone gets none that nobody would read. */
+function asksForStream({ method, headers }: Request): boolean {
+  return (
+    method === 'GET' &&
+    (headers.get('accept') ?? '')
+      .split(',')
+      .some((range) => /^text\/event-stream(?!.*;\s*q=0(?:\.0*)?\s*(?:;|$))\s*(?:;.*)?$/i.test(range.trim()))
+  )
 }
 
 /** Where a conversation stands, as each answer says it (7.7). */

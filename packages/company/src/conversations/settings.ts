@@ -2,6 +2,7 @@ import type { CompanyAgent } from '../company-agent/turn.ts'
 import { isPlain, refuseUnknown } from '../config-shapes.ts'
 import { wrong } from '../configuration-error.ts'
 import { type CheckedPeople, checkPeople, type PeopleConfig } from './people-settings.ts'
+import { type CheckedStreams, checkStreams, type StreamSettings } from './stream-settings.ts'
 
 /** The settings for conversations (7). */
 export interface ConversationsConfig {
@@ -17,12 +18,16 @@ export interface ConversationSettings extends PeopleConfig {
   readonly resource?: string
   /** How many conversations one User may have open at once: 100 when left out. */
   readonly open?: number
+  /** How events are streamed (7.6): as it is usual when left out, and not at all with `false`. */
+  readonly streams?: StreamSettings | boolean
 }
 
 /** {@link ConversationsConfig}, once it is known to be right. */
 export interface CheckedConversations extends CheckedPeople {
   readonly resource: string | undefined
   readonly open: number
+  /** Null where nothing is streamed. */
+  readonly streams: CheckedStreams | null
 }
 
 /** What stands below a conversation's id, each a path of the endpoint (7.2). */
@@ -40,12 +45,12 @@ export function checkConversations({ agent, conversations }: ConversationsConfig
   if (conversations === undefined) return agent === undefined ? null : checked({})
   if (!isPlain(conversations))
     throw wrong("Write conversations: { resource: 'https://…' }, or {} for conversations as they are.")
-  refuseUnknown('conversations', conversations, ['resource', 'open', 'people', 'inactivity'])
+  refuseUnknown('conversations', conversations, ['resource', 'open', 'people', 'inactivity', 'streams'])
   return checked(conversations)
 }
 
-function checked({ resource, open = standardOpen, ...people }: ConversationSettings): CheckedConversations {
+function checked({ resource, open = standardOpen, streams, ...people }: ConversationSettings): CheckedConversations {
   if (!Number.isInteger(open) || open < 1 || open > 10_000)
     throw wrong(`\`conversations.open\` is a whole number from 1 to 10000, such as ${standardOpen}.`)
-  return { resource, open, ...checkPeople(people) }
+  return { resource, open, streams: checkStreams(streams), ...checkPeople(people) }
 }

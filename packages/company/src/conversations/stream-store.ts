@@ -28,23 +28,26 @@ interface Row extends ReadRow, SessionRow {
 }
 
 // One statement sees everything as of one moment: an event that was written after a sign-out comes with that sign-out.
-const text = (peek: string) => `select e.number, e.body, e.type, c.id, c.client_id, c.user_id, c.account, c.status,
+const text = (
+  peek: string,
+  max: string,
+) => `select e.number, e.body, e.type, c.id, c.client_id, c.user_id, c.account, c.status,
     c.responder, c.first_event, c.last_event, (${peek}) as state
   from poppy_conversations c left join poppy_events e
-    on e.company = c.company and e.conversation_id = c.id and e.number > :after and e.number <= :until
+    on e.company = c.company and e.conversation_id = c.id and e.number > ${max}(:after, c.first_event - 1)
+      and e.number <= ${max}(:after, c.first_event - 1) + :limit
   where c.company = :company and c.id = :id order by e.number`
 const deliveries = statement<
-  { readonly id: string; readonly after: number; readonly until: number; readonly sessionId: string },
+  { readonly id: string; readonly after: number; readonly limit: number; readonly sessionId: string },
   Row
->({ sqlite: text(peekTexts.sqlite), postgres: text(peekTexts.postgres) })
+>({ sqlite: text(peekTexts.sqlite, 'max'), postgres: text(peekTexts.postgres, 'greatest') })
 
-/** The next events of a conversation, at most so many; null where there is no such conversation any more. */
+/** The next events of a conversation that are kept, at most so many; null where there is no such conversation. */
 export async function readDelivery(
   scope: Scope,
   asked: { readonly id: string; readonly after: number; readonly limit: number; readonly sessionId: string },
 ): Promise<Delivery | null> {
-  const { limit, ...values } = asked
-  const rows = await deliveries(scope, { ...values, until: asked.after + limit })
+  const rows = await deliveries(scope, asked)
   const [row] = rows
   if (row === undefined) return null
   const events: StoredEvent[] = []

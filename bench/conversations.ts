@@ -1,0 +1,268 @@
+/**
+ * Conversations, on both databases: accepted messages a second beside their durable commits done alone, a page of a
+ * conversation of 100,000 events beside one of 100, the time from a commit to a reader beside the commit's own, and what an idle
+ * stream costs beside one of a bare `node:http` server.
+ *
+ * Alone means: the same rows written by hand, in the same commits, in tables with the same indexes, and nothing read, checked
+ * or built.
+ */
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import pg from 'pg'
+import { acceptMessage } from '../packages/company/dist/conversations/accepting.js'
+import { eventId } from '../packages/company/dist/conversations/cursor.js'
+import { readEvents } from '../packages/company/dist/conversations/reading.js'
+import { findConversation } from '../packages/company/dist/conversations/store.js'
+import { startPostgres } from '../test/setup/postgres-server.ts'
+import { type Address, company, insertConversations, partsOf, reader } from './conversations-parts.ts'
+import { measureLatency, measureMemory } from './conversations-streams.ts'
+
+/** What the product must reach of its durable commits done alone, and may take of a page in a short conversation. */
+const leastOfCommits = 0.6
+const mostOfShort = 1.2
+/** The time to a reader, of the commit's own; the memory of an idle stream, of a bare server's. */
+const mostOfCommit = 1.7
+const mostOfBare = 1.5
+
+const rounds = 5
+const perRound = 1500
+const inFlight = 16
+const manyConversations = 64
+const long = 100_000
+const short = 100
+const pages = 300
+
+interface Place {
+  readonly name: string
+  readonly address: Address
+  /** The commits of so many messages by hand, as many at once as are in flight. Gives messages a second. */
+  readonly commitsAlone: (count: number, prefix: string) => Promise<number>
+  readonly end: () => Promise<void>
+}
+
+interface Figure {
+  readonly text: string
+  readonly value: number
+  readonly limit: number
+  readonly isLeast?: boolean
+}
+
+function line(name: string, { text, value, limit, isLeast = false }: Figure): string {
+  const good = isLeast ? value >= limit : value <= limit
+  return `conversations on ${name}: ${text}: ${value.toFixed(2)}, at ${isLeast ? 'least' : 'most'} ${limit}: ${good ? 'met' : 'MISSED'}`
+}
+
+async function measureMessages(place: Place): Promise<Figure> {
+  const { parts, end } = await partsOf(place.address, inFlight)
+  const ids = await insertConversations(parts, manyConversations, 'accepting')
+  async function accept(count: number, prefix: string): Promise<number> {
+    const from = performance.now()
+    let next = 0
+    const one = async () => {
+      for (let index = next++; index < count; index = next++) {
+        const id = ids[index % ids.length] as string
+        const row = await findConversation(await parts.scope(), id)
+        if (row === null) throw new Error('there is no such conversation')
+        const message = { id: `msg_${prefix}_${index}`, sender: 'agent', text } as const
+        await acceptMessage(parts, row, { message, caller: reader })
+      }
+    }
+    await Promise.all(Array.from({ length: inFlight }, one))
+    return (count / (performance.now() - from)) * 1000
+  }
+  await accept(perRound, 'warm')
+  await place.commitsAlone(perRound, 'warm')
+  const alone: number[] = []
+  const product: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    alone.push(await place.commitsAlone(perRound, String(round)))
+    product.push(await accept(perRound, String(round)))
+  }
+  await end()
+  return {
+    text: `messages accepted ${spread(product)}/s, their commits alone ${spread(alone)}/s`,
+    value: median(product) / median(alone),
+    limit: leastOfCommits,
+    isLeast: true,
+  }
+}
+
+async function measurePages(place: Place): Promise<Figure> {
+  const { parts, end } = await partsOf(place.address, inFlight)
+  const [short_ = '', long_ = ''] = await insertConversations(parts, 2, 'pages', { sizes: [short, long] })
+  const signal = new AbortController().signal
+  /** Pages of 50 events in the middle, so that both are as long; and microseconds for each. */
+  async function read(id: string, size: number): Promise<number> {
+    const cursor = eventId(id, size - 50)
+    const from = performance.now()
+    for (let index = 0; index < pages; index++) {
+      const page = await readEvents(parts, id, { reader, cursor, wait: 0, signal })
+      if (page.events.length !== 50) throw new Error(`a page of ${page.events.length}`)
+    }
+    return ((performance.now() - from) / pages) * 1000
+  }
+  const [ofShort, ofLong]: [number[], number[]] = [[], []]
+  for (let round = -1; round < rounds; round++) {
+    const figures = [await read(short_, short), await read(long_, long)] as const
+    if (round < 0) continue
+    ofShort.push(figures[0])
+    ofLong.push(figures[1])
+  }
+  await end()
+  return {
+    text: `a page of a conversation of ${long} events ${spread(ofLong)} µs, of one of ${short} ${spread(ofShort)} µs`,
+    value: median(ofLong) / median(ofShort),
+    limit: mostOfShort,
+  }
+}
+
+const text = 'Does the insulated version come in medium? The user would like to know before Friday.'
+
+/** What is written when a message is accepted that a turn is to answer already: the row, its event, its receipt. */
+function byHand(values: readonly [id: string, message: string, number: string]): readonly string[] {
+  const [id, message, number] = values
+  const body = JSON.stringify({ id: 'evt_x', type: 'message', created_at: 'x', message: { role: 'user', text } })
+  return [
+    `update poppy_conversations set session_id = 'ses_bench', caller_user_id = 'user', caller_account = 'maya', grant_id = 'grt_bench',
+      scopes = 'poppy:read', epoch = 0, sender = 'agent', asked = ${number}, version = version + 1, last_event = ${number},
+      updated_at = 1 where company = '${company}' and id = ${id}`,
+    `insert into poppy_events (company, conversation_id, number, type, body, written_for, created_at)
+      values ('${company}', ${id}, ${number}, 'message.own', '${body}', null, 1)`,
+    `insert into poppy_receipts (company, client_id, user_id, message_id, conversation_id, digest, code, status, responder, event)
+      values ('${company}', '${reader.principal.clientId}', 'user', ${message}, ${id}, 'digest', 202, 'working', 'agent', ${number})`,
+  ]
+}
+
+async function onSqlite(folder: string): Promise<Place> {
+  const file = join(folder, 'poppy.db')
+  const address: Address = { kind: 'sqlite', file }
+  const { parts, end } = await partsOf(address, inFlight)
+  const ids = await insertConversations(parts, manyConversations, 'alone')
+  await end()
+  let number = 100
+  return {
+    name: 'SQLite',
+    address,
+    async commitsAlone(count, prefix) {
+      const database = new DatabaseSync(file, { timeout: 60_000 })
+      database.exec('pragma synchronous=full; pragma secure_delete=on')
+      const [begin, commit] = [database.prepare('begin immediate'), database.prepare('commit')]
+      const statements = byHand(['?1', '?2', '?3']).map((sql) => database.prepare(sql))
+      // Each takes those of the values that it names.
+      const taken = [
+        [0, 2],
+        [0, 2],
+        [0, 1, 2],
+      ]
+      const from = performance.now()
+      for (let index = 0; index < count; index++) {
+        const values = {
+          1: ids[index % ids.length] as string,
+          2: `alone_${prefix}_${index}`,
+          3: number + Math.floor(index / ids.length),
+        }
+        begin.run()
+        for (const [at, statement] of statements.entries()) {
+          const names = taken[at] as readonly number[]
+          statement.run(Object.fromEntries(names.map((name) => [`?${name + 1}`, values[(name + 1) as 1 | 2 | 3]])))
+        }
+        commit.run()
+      }
+      number += Math.ceil(count / ids.length)
+      const perSecond = (count / (performance.now() - from)) * 1000
+      database.close()
+      return perSecond
+    },
+    end: async () => {},
+  }
+}
+
+async function onPostgres(url: string): Promise<Place> {
+  const address: Address = { kind: 'postgres', url }
+  const { parts, end } = await partsOf(address, inFlight)
+  const ids = await insertConversations(parts, manyConversations, 'alone')
+  await end()
+  const pool = new pg.Pool({ connectionString: url, max: inFlight })
+  let number = 100
+  const [first = '', ...rest] = byHand(['$1::text', '$2::text', '$3::bigint'])
+  const statement = `with ${rest.map((sql, at) => `part_${at} as (${sql})`).join(', ')} ${first}`
+  return {
+    name: 'PostgreSQL',
+    address,
+    async commitsAlone(count, prefix) {
+      const from = performance.now()
+      let next = 0
+      const one = async () => {
+        for (let index = next++; index < count; index = next++)
+          await pool.query({
+            name: 'by_hand',
+            text: statement,
+            values: [ids[index % ids.length], `alone_${prefix}_${index}`, number + Math.floor(index / ids.length)],
+          })
+      }
+      await Promise.all(Array.from({ length: inFlight }, one))
+      number += Math.ceil(count / ids.length)
+      return (count / (performance.now() - from)) * 1000
+    },
+    end: () => pool.end(),
+  }
+}
+
+async function measure(place: Place): Promise<readonly string[]> {
+  const lines = [line(place.name, await measureMessages(place)), line(place.name, await measurePages(place))]
+  const latency = await measureLatency(place.address)
+  lines.push(
+    line(place.name, {
+      text: `from the commit's begin to a reader ${spread(latency.toReader)} µs, the commit's own ${spread(latency.commit)} µs (p50 of each round)`,
+      value: median(latency.toReader) / median(latency.commit),
+      limit: mostOfCommit,
+    }),
+  )
+  const memory = await measureMemory(place.address)
+  lines.push(
+    line(place.name, {
+      text: `an idle stream ${spread(memory.product)} bytes, one of a bare server ${spread(memory.bare)}`,
+      value: median(memory.product) / median(memory.bare),
+      limit: mostOfBare,
+    }),
+  )
+  return lines
+}
+
+function sorted(figures: readonly number[]): readonly number[] {
+  return [...figures].sort((one, other) => one - other)
+}
+function median(figures: readonly number[]): number {
+  return sorted(figures)[Math.floor(figures.length / 2)] ?? Number.NaN
+}
+/** The median, and from where to where they are. */
+function spread(figures: readonly number[]): string {
+  const all = sorted(figures)
+  return `${median(all).toFixed(0)} (${all[0]?.toFixed(0)} to ${all.at(-1)?.toFixed(0)})`
+}
+
+/** Measures both databases; PostgreSQL where one comes with the development dependencies. */
+export async function measureConversations(): Promise<{ readonly text: string; readonly good: boolean }> {
+  const lines: string[] = [`conversations: medians of ${rounds} rounds, ${perRound} messages each, ${inFlight} at once`]
+  const folder = mkdtempSync(join(tmpdir(), 'poppyseed-bench-conversations-'))
+  const server = await startPostgres({ durable: true })
+  try {
+    lines.push(...(await measure(await onSqlite(folder))))
+    if ('missing' in server) lines.push(`conversations on PostgreSQL: not measured, ${server.missing}`)
+    else {
+      const place = await onPostgres(server.url)
+      try {
+        lines.push(...(await measure(place)))
+      } finally {
+        await place.end()
+      }
+    }
+  } finally {
+    if ('stop' in server) await server.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return { text: lines.join('\n'), good: !lines.some((one) => one.includes('MISSED')) }
+}
