@@ -46,4 +46,5 @@ describe.each(stores)('A stream on $name', ({ missing, fresh }) => {
 })
 
 export type { EventSourceMessage }
+
 void [createParser, readStream, said]

@@ -166,7 +166,13 @@ export async function openStreams(
         port,
         path: path + query,
         agent: false,
-        headers: { host: 'miramar.example', accept: 'text/event-stream', authorization: `DPoP ${token}`, dpop, ...headers },
+        headers: {
+          host: 'miramar.example',
+          accept: 'text/event-stream',
+          authorization: `DPoP ${token}`,
+          dpop,
+          ...headers,
+        },
       },
       resolve,
     )
