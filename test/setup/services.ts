@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { inflateChromium } from './chromium.ts'
+import { folderInMemory } from './memory.ts'
 import { startPostgres } from './postgres-server.ts'
 
 declare module 'vitest' {
@@ -31,11 +32,15 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('chromiumPath', 'path' in chromium ? chromium.path : null)
   project.provide('chromiumMissing', 'missing' in chromium ? chromium.missing : null)
 
+  // Workers and their processes inherit it, as the database server does.
+  const folder = folderInMemory()
+  if (folder) process.env.TMPDIR = folder.path
   const postgres = await startPostgres()
   project.provide('postgresUrl', 'url' in postgres ? postgres.url : null)
   project.provide('postgresMissing', 'missing' in postgres ? postgres.missing : null)
 
   return async () => {
     if ('url' in postgres) await postgres.stop()
+    folder?.remove()
   }
 }
