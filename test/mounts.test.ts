@@ -1,5 +1,5 @@
-import { expect, it } from 'vitest'
-import { startChild } from './setup/child.ts'
+import { it } from 'vitest'
+import { build } from './setup/build.ts'
 import { tourMountedSite } from './setup/mount-tour.ts'
 import { openExample } from './setup/mounted-site.ts'
 
@@ -14,7 +14,7 @@ it.each([
     timeout: 180_000,
   },
   async (_, name) => {
-    expect(await startChild('npm', ['run', 'build']).ended).toBe(0)
+    await build()
     await tourMountedSite(await openExample(name))
   },
 )

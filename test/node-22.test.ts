@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { build } from './setup/build.ts'
 import { startChild } from './setup/child.ts'
 import { freshSchema, postgresMissing } from './setup/postgres.ts'
 
@@ -19,7 +20,7 @@ const round = {
 }
 
 async function play(env: Record<string, string> = {}) {
-  expect(await startChild('npm', ['run', 'build']).ended).toBe(0)
+  await build()
   const child = startChild(node, [join(folder, 'round.ts')], env)
   const code = await child.ended
   expect({ code, ...(code === 0 ? {} : child.output) }).toEqual({ code: 0 })

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { readQrCode } from '../packages/agent/test/qr-reader.ts'
+import { build } from './setup/build.ts'
 import { startChild } from './setup/child.ts'
 import { listen } from './setup/listen.ts'
 import { openSite } from './setup/site.ts'
@@ -44,7 +45,7 @@ async function sitDown() {
       },
     },
   })
-  expect(await startChild('npm', ['run', 'build']).ended).toBe(0)
+  await build()
   const folder = mkdtempSync(join(tmpdir(), 'poppyseed-terminal-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const home = join(folder, 'home')

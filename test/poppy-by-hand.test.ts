@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createPerson } from '../examples/hotel/src/person.ts'
 import { startHotel } from '../examples/hotel/src/server.ts'
+import { build } from './setup/build.ts'
 import { startChild } from './setup/child.ts'
 import { listen } from './setup/listen.ts'
 
@@ -18,7 +19,7 @@ function freshDirectory(): string {
 
 /** A terminal with the `poppy` command, and a home of its own for it. */
 async function sitDown() {
-  expect(await startChild('npm', ['run', 'build']).ended).toBe(0)
+  await build()
   const home = join(freshDirectory(), 'home')
   const type = (...args: readonly string[]) =>
     startChild(process.execPath, ['packages/agent/bin/poppy.js', ...args], { POPPY_HOME: home }, 'typed')

@@ -8,6 +8,7 @@ import { tool } from 'poppyseed'
 import { stopServer, toNodeHandler } from 'poppyseed/node'
 import { expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
+import { build } from './setup/build.ts'
 import { startChild } from './setup/child.ts'
 import { makeWorld } from './setup/world.ts'
 
@@ -131,7 +132,7 @@ it('answers whole whatever its tools began, and the Company takes no more', { ti
 async function openHotel() {
   const directory = mkdtempSync(join(tmpdir(), 'hotel-stopping-'))
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
-  expect(await startChild('npm', ['run', 'build']).ended).toBe(0)
+  await build()
   const child = startChild(process.execPath, ['examples/hotel/dist/main.js'], { PORT: '0', DATABASE_DIR: directory })
   await child.says('Look around')
   const port = Number(/open at http:\/\/localhost:(\d+)/.exec(child.output.stdout)?.[1])

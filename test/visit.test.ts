@@ -7,6 +7,7 @@ import { startVisitingAgent } from '../examples/hotel/src/agent-server.ts'
 import { createPerson } from '../examples/hotel/src/person.ts'
 import { startHotel } from '../examples/hotel/src/server.ts'
 import { playVisit } from '../examples/hotel/src/visit.ts'
+import { build } from './setup/build.ts'
 import { startChild } from './setup/child.ts'
 import { listen } from './setup/listen.ts'
 
@@ -209,7 +210,7 @@ describe('npm start', () => {
   })
 
   it('by itself ends with 0 on SIGTERM and on Ctrl+C', { timeout }, async () => {
-    expect(await startChild('npm', ['run', 'build']).ended).toBe(0)
+    await build()
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       const child = startChild(process.execPath, ['examples/hotel/dist/main.js'], {
         PORT: '0',
@@ -222,7 +223,7 @@ describe('npm start', () => {
   })
 
   it('killed from outside leaves no payment service behind', { timeout }, async () => {
-    expect(await startChild('npm', ['run', 'build']).ended).toBe(0)
+    await build()
     const child = startChild(process.execPath, ['examples/hotel/dist/main.js'], {
       PORT: '0',
       DATABASE_DIR: freshDirectory(),

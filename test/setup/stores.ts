@@ -8,7 +8,7 @@ import { onTestFinished } from 'vitest'
 import type { Database, Logger, Store, StoreContext } from '../../packages/company/src/store/database.ts'
 import { postgres } from '../../packages/company/src/store/postgres.ts'
 import { type SqliteOptions, sqlite } from '../../packages/company/src/store/sqlite.ts'
-import { freshSchema, postgresMissing } from './postgres.ts'
+import { copiedDatabase, type FreshSchema, freshSchema, postgresMissing } from './postgres.ts'
 import type { StoreAddress, StoreTask } from './store-process.ts'
 
 /** The two databases, so that each storage test runs on both: `describe.each(stores)('…', ({ missing, fresh }) => …)`. */
@@ -27,19 +27,18 @@ export const stores: readonly {
   readonly name: Database['name']
   /** Why it is skipped here, or null. */
   readonly missing: string | null
+  /** A database of the newest schema, without a row. */
   readonly fresh: () => Promise<FreshStore>
+  /** A database without a table: for tests of who makes them. */
+  readonly empty: () => Promise<FreshStore>
   /** An empty database for all tests of a file, and how it ends: `beforeAll` makes it, `afterAll` ends it. */
   readonly lasting: (context?: Partial<StoreContext>) => Promise<{ db: Database; end: () => Promise<void> }>
 }[] = [
   {
     name: 'sqlite',
     missing: null,
-    async fresh() {
-      const folder = mkdtempSync(join(tmpdir(), 'poppyseed-store-'))
-      onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-      const path = join(folder, 'poppy.db')
-      return freshStore({ kind: 'sqlite', path }, (options) => sqlite(path, options))
-    },
+    fresh: async () => freshFile(),
+    empty: async () => freshFile(),
     async lasting(context) {
       const folder = mkdtempSync(join(tmpdir(), 'poppyseed-store-'))
       const db = await sqlite(join(folder, 'poppy.db')).open({ now: () => 0, log: silent, ...context })
@@ -53,11 +52,8 @@ export const stores: readonly {
   {
     name: 'postgres',
     missing: postgresMissing,
-    async fresh() {
-      const { url, drop } = await freshSchema()
-      onTestFinished(drop)
-      return freshStore({ kind: 'postgres', url }, () => postgres(url))
-    },
+    fresh: async () => storeAt(await copiedDatabase(makeTables)),
+    empty: async () => storeAt(await freshSchema()),
     async lasting(context) {
       const { url, drop } = await freshSchema()
       const db = await postgres(url).open({ now: () => 0, log: silent, ...context })
@@ -69,6 +65,23 @@ export const stores: readonly {
     },
   },
 ]
+
+function freshFile(): FreshStore {
+  const folder = mkdtempSync(join(tmpdir(), 'poppyseed-store-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const path = join(folder, 'poppy.db')
+  return freshStore({ kind: 'sqlite', path }, (options) => sqlite(path, options))
+}
+
+function storeAt({ url, drop }: FreshSchema): FreshStore {
+  onTestFinished(drop)
+  return freshStore({ kind: 'postgres', url }, () => postgres(url))
+}
+
+async function makeTables(url: string): Promise<void> {
+  const database = await postgres(url).open({ now: () => 0, log: silent })
+  await database.close()
+}
 
 function freshStore(address: StoreAddress, store: FreshStore['store']): FreshStore {
   return {

@@ -36,7 +36,7 @@ const json = async (...run: Parameters<typeof poppyseed>) => {
   return { code, value: JSON.parse(out) as Record<string, unknown>, err }
 }
 
-describe.each(stores)('poppyseed agents, on a store in $name', { timeout: 60_000 }, ({ missing, fresh }) => {
+describe.each(stores)('poppyseed agents, on a store in $name', { timeout: 60_000 }, ({ missing, fresh, empty }) => {
   const test = it.skipIf(missing !== null)
   async function start(companies: readonly string[] = [company]) {
     const { address, open } = await fresh()
@@ -170,9 +170,9 @@ describe.each(stores)('poppyseed agents, on a store in $name', { timeout: 60_000
   })
 
   test('makes and migrates nothing: an older database stays as it is, a newer one too, an empty one empty', async () => {
-    const empty = await fresh()
-    if (empty.address.kind === 'postgres') {
-      const { code, err } = await poppyseed(['agents', 'blocked'], { POPPYSEED_STORE: addressOf(empty.address) })
+    const nothing = await empty()
+    if (nothing.address.kind === 'postgres') {
+      const { code, err } = await poppyseed(['agents', 'blocked'], { POPPYSEED_STORE: addressOf(nothing.address) })
       expect([code, err]).toEqual([1, expect.stringContaining('has no tables of poppyseed')])
     }
     for (const [version, says] of [

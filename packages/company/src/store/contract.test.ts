@@ -9,7 +9,7 @@ import { latestSchema } from './migrations.ts'
 const company = 'https://miramar.example'
 const rounds = process.env.LONG ? 10 : 1
 
-describe.each(stores)('The store in $name', { timeout: 60_000 }, ({ name, missing, fresh }) => {
+describe.each(stores)('The store in $name', { timeout: 60_000 }, ({ name, missing, fresh, empty }) => {
   const test = it.skipIf(missing !== null)
   async function start(): Promise<Scope> {
     const { open } = await fresh()
@@ -146,7 +146,7 @@ describe.each(stores)('The store in $name', { timeout: 60_000 }, ({ name, missin
 
   test('processes that start together migrate once', async () => {
     for (let round = 0; round < rounds; round++) {
-      const { address } = await fresh()
+      const { address } = await empty()
       const schemas = await race(address, 3, { work: 'open', company, now, keys: [] })
       expect(schemas).toEqual([latestSchema, latestSchema, latestSchema])
     }
