@@ -9,12 +9,13 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { createPerson } from '../examples/hotel/src/person.ts'
 import { startHotel } from '../examples/hotel/src/server.ts'
 import { listen } from './setup/listen.ts'
+import { seedHotel } from './setup/seeded-hotel.ts'
 
 // The Personal Agent against a real Company, over real HTTP: what its own tests show against one that is played.
 
 async function openHotel(): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), 'poppyseed-work-'))
-  const hotel = await startHotel({ port: 0, directory, log: () => {} })
+  const hotel = await startHotel({ port: 0, directory: seedHotel(directory), log: () => {} })
   onTestFinished(async () => {
     await hotel.close()
     rmSync(directory, { recursive: true, force: true })

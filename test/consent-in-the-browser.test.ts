@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startVisitingAgent, type VisitingAgent } from '../examples/hotel/src/agent-server.ts'
 import { type Hotel, startHotel } from '../examples/hotel/src/server.ts'
 import { axe, chromiumMissing, openBrowser, screenshot, type TestBrowser } from './setup/browser.ts'
+import { seedHotel } from './setup/seeded-hotel.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'consent-'))
 let hotel: Hotel
@@ -14,7 +15,7 @@ let browser: TestBrowser
 
 beforeAll(async () => {
   if (chromiumMissing) return
-  hotel = await startHotel({ port: 0, directory, log: () => {} })
+  hotel = await startHotel({ port: 0, directory: seedHotel(directory), log: () => {} })
   visiting = await startVisitingAgent()
   browser = await openBrowser()
 })

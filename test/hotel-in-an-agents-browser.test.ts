@@ -7,6 +7,7 @@ import { startVisitingAgent, type VisitingAgent } from '../examples/hotel/src/ag
 import { createPerson, type Person } from '../examples/hotel/src/person.ts'
 import { type Hotel, startHotel } from '../examples/hotel/src/server.ts'
 import { axe, chromiumMissing, openBrowser, screenshot, type TestBrowser } from './setup/browser.ts'
+import { seedHotel } from './setup/seeded-hotel.ts'
 
 // Section 5 on the hotel's own pages: an agent's real browser joins by a form from another origin, and each page shows
 // what the Session may do at that moment.
@@ -21,7 +22,7 @@ let browser: TestBrowser
 
 beforeAll(async () => {
   if (chromiumMissing) return
-  hotel = await startHotel({ port: 0, directory, log: () => {} })
+  hotel = await startHotel({ port: 0, directory: seedHotel(directory), log: () => {} })
   visiting = await startVisitingAgent()
   browser = await openBrowser()
 })

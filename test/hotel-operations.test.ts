@@ -1,14 +1,14 @@
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Operation, Session } from '@poppyseed/agent'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { startVisitingAgent } from '../examples/hotel/src/agent-server.ts'
-import { openDatabase } from '../examples/hotel/src/database.ts'
 import { addDays, dayAt } from '../examples/hotel/src/days.ts'
 import { type PaymentProcess, startPaymentProcess } from '../examples/hotel/src/payment-process.ts'
 import { createPerson, type Person } from '../examples/hotel/src/person.ts'
 import { startHotel } from '../examples/hotel/src/server.ts'
+import { seedHotel } from './setup/seeded-hotel.ts'
 
 // Rooms, cancellations and deposits at the hotel, over real HTTP, with the payment service in a process of its own that
 // is told to misbehave: what the guest is told, what is booked, and what the ledger has.
@@ -19,16 +19,10 @@ const day = (ahead: number) => addDays(dayAt(Date.now()), ahead)
 /** Milliseconds that the hotel waits for the payment service. */
 const usualPatience = 400
 
-/** The hotel's database as it is at the first start: made once, because the passwords in it take their time. */
-const seeded = mkdtempSync(join(tmpdir(), 'poppyseed-hotel-seeded-'))
-beforeAll(() => openDatabase(seeded, Date.now()).close())
-afterAll(() => rmSync(seeded, { recursive: true, force: true }))
-
 function freshDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), 'poppyseed-hotel-operations-'))
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
-  cpSync(seeded, directory, { recursive: true })
-  return directory
+  return seedHotel(directory)
 }
 
 async function openPayments(directory: string) {

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { startVisitingAgent } from '../examples/hotel/src/agent-server.ts'
 import { createPerson } from '../examples/hotel/src/person.ts'
 import { startHotel } from '../examples/hotel/src/server.ts'
+import { seedHotel } from './setup/seeded-hotel.ts'
 
 // Mediated Sign-In (4.7) as the hotel offers it: its own guests and passwords, and codes that lie in its outbox.
 
@@ -15,7 +16,7 @@ async function openHotel(origin?: string) {
   const directory = mkdtempSync(join(tmpdir(), 'poppyseed-credentials-'))
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
   const log: string[] = []
-  const hotel = await startHotel({ port: 0, directory, origin, log: (line) => log.push(line) })
+  const hotel = await startHotel({ port: 0, directory: seedHotel(directory), origin, log: (line) => log.push(line) })
   onTestFinished(hotel.close)
   const outbox = async () => (await createPerson().open(`${hotel.origin}/outbox`)).html
   const codes = async () => [...(await outbox()).matchAll(/class="code">(\d{6})</g)].map(([, code = '']) => code)

@@ -5,6 +5,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { startVisitingAgent } from '../examples/hotel/src/agent-server.ts'
 import { startHotel } from '../examples/hotel/src/server.ts'
+import { seedHotel } from './setup/seeded-hotel.ts'
 
 const timeout = 60_000
 
@@ -28,7 +29,7 @@ interface Poppy {
 async function openHotel() {
   const directory = mkdtempSync(join(tmpdir(), 'poppyseed-openapi-'))
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
-  const hotel = await startHotel({ port: 0, directory, log: () => {} })
+  const hotel = await startHotel({ port: 0, directory: seedHotel(directory), log: () => {} })
   onTestFinished(hotel.close)
   const poppy = (await (await fetch(`${hotel.origin}/.well-known/poppy.json`)).json()) as Poppy
   const url = poppy.apis.find(({ type }) => type === 'openapi')?.url ?? ''

@@ -7,6 +7,7 @@ import { startHotel } from '../examples/hotel/src/server.ts'
 import { build } from './setup/build.ts'
 import { startChild } from './setup/child.ts'
 import { listen } from './setup/listen.ts'
+import { seedHotel } from './setup/seeded-hotel.ts'
 
 // Each command is a process of its own, on a machine that may be busy with other tests.
 const timeout = 180_000
@@ -39,7 +40,7 @@ async function freePort(): Promise<string> {
 
 describe('what npm start says to type', () => {
   it('lets an agent in by hand: init, tools, sign-in in a browser, call, sign-out', { timeout }, async () => {
-    const hotel = await startHotel({ port: 0, directory: freshDirectory(), log: () => {} })
+    const hotel = await startHotel({ port: 0, directory: seedHotel(freshDirectory()), log: () => {} })
     onTestFinished(hotel.close)
     const { origin } = hotel
     const { type, poppy } = await sitDown()
@@ -77,7 +78,7 @@ describe('what npm start says to type', () => {
   })
 
   it('has a room proposed, shows its terms, and books it once they are confirmed', { timeout }, async () => {
-    const hotel = await startHotel({ port: 0, directory: freshDirectory(), log: () => {} })
+    const hotel = await startHotel({ port: 0, directory: seedHotel(freshDirectory()), log: () => {} })
     onTestFinished(hotel.close)
     const { origin } = hotel
     const { type, poppy } = await sitDown()
@@ -118,7 +119,7 @@ describe('what npm start says to type', () => {
   it('lets it in with a short code, with a password and a code out of the outbox, and lets its browser join', {
     timeout,
   }, async () => {
-    const hotel = await startHotel({ port: 0, directory: freshDirectory(), log: () => {} })
+    const hotel = await startHotel({ port: 0, directory: seedHotel(freshDirectory()), log: () => {} })
     onTestFinished(hotel.close)
     const { origin } = hotel
     const { type, poppy } = await sitDown()

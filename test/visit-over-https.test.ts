@@ -9,6 +9,7 @@ import { startHotel } from '../examples/hotel/src/server.ts'
 import { playVisit } from '../examples/hotel/src/visit.ts'
 import { listen } from './setup/listen.ts'
 import { namedFetch, tlsProxy } from './setup/names.ts'
+import { seedHotel } from './setup/seeded-hotel.ts'
 import { testTls } from './setup/tls.ts'
 
 // As on the open internet: names, certificates, the guarded fetcher, and no switch for development anywhere. Ours are
@@ -31,7 +32,13 @@ async function openHotel(options: DocumentFetcherOptions) {
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
   const log: string[] = []
   const fetchDocument = createDocumentFetcher(options)
-  const hotel = await startHotel({ port: 0, directory, origin, log: (line) => log.push(line), fetchDocument })
+  const hotel = await startHotel({
+    port: 0,
+    directory: seedHotel(directory),
+    origin,
+    log: (line) => log.push(line),
+    fetchDocument,
+  })
   onTestFinished(async () => {
     await hotel.close()
     fetchDocument.close()

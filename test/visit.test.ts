@@ -10,6 +10,7 @@ import { playVisit } from '../examples/hotel/src/visit.ts'
 import { build } from './setup/build.ts'
 import { startChild } from './setup/child.ts'
 import { listen } from './setup/listen.ts'
+import { seedHotel } from './setup/seeded-hotel.ts'
 
 // Commands are built first, on a machine that may be busy with other tests.
 const timeout = 180_000
@@ -20,7 +21,7 @@ function freshDirectory(): string {
   return directory
 }
 
-async function openHotel(directory = freshDirectory(), port = 0) {
+async function openHotel(directory = seedHotel(freshDirectory()), port = 0) {
   const log: string[] = []
   const hotel = await startHotel({ port, directory, log: (line) => log.push(line) })
   let isOpen = true
@@ -77,7 +78,7 @@ describe('the visit, over real HTTP and on SQLite', () => {
   it('goes as told, and again, and with nothing said in the log but that it is a development machine [4.starts-signed-out, 4.4.both-tokens, 4.5.session-id-agent, 4.9.revoke-agent, 4.9.signs-out-sessions, 4.9.at-once, 6.sign-in-required, 6.calls-agent]', {
     timeout,
   }, async () => {
-    const hotel = await openHotel()
+    const hotel = await openHotel(freshDirectory())
     const agent = await openAgent()
     for (const round of [1, 2]) {
       const told: string[] = []
@@ -127,7 +128,7 @@ describe('the visit, over real HTTP and on SQLite', () => {
   })
 
   it('leaves files that only their owner can read', { timeout }, async () => {
-    const hotel = await openHotel()
+    const hotel = await openHotel(freshDirectory())
     await playVisit({ address: hotel.origin, agent: await openAgent(), say: () => {} })
     const files = readdirSync(hotel.directory)
     expect(files).toEqual(expect.arrayContaining(['poppy.db', 'secret']))
