@@ -23,7 +23,12 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'stories', include: ['examples/*/{src,payments}/**/*.test.ts', 'test/**/*.test.ts'] },
+        // Each file's own start costs a second, so they share their workers too. The long run shows each file by itself.
+        test: {
+          name: 'stories',
+          isolate: process.env.LONG !== undefined,
+          include: ['examples/*/{src,payments}/**/*.test.ts', 'test/**/*.test.ts'],
+        },
       },
     ],
     // More than the cores: what a test waits for is mostly a process, a browser, a database or a clock of its own.

@@ -60,8 +60,9 @@ async function dieAt(deposits: Deposits, point: DeathPoint): Promise<string> {
     if (point === 'reconciled')
       await expect.poll(async () => (await deposits.look(id)).unsettled, patiently).toContain(id)
     else await expect.poll(async () => (await read()).state, patiently).toBe('succeeded')
-    if (point === 'told') await deposits.keepRecords(0, true)
+    // Before the records open: on a slow machine something is told at that very moment.
     await deposits.killAt(0, point)
+    if (point === 'told') await deposits.keepRecords(0, true).catch(() => {})
     await deposits.moveClock(60_000).catch(() => {})
   }
   await deposits.ended(0)
