@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 // Tests read the workspace's packages from their sources, so that nothing stale from dist is tested.
@@ -31,8 +32,9 @@ export default defineConfig({
         },
       },
     ],
-    // More than the cores: what a test waits for is mostly a process, a browser, a database or a clock of its own.
-    maxWorkers: '150%',
+    // More than the cores: what a test waits for is mostly a process, a browser, a database or a clock of its own. Not
+    // '150%': Vitest takes no more than all of them of a percentage.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },
