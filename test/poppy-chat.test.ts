@@ -177,6 +177,20 @@ describe('poppy chat', () => {
     expect(company.findings).toEqual([])
   })
 
+  it('confirms nothing where the terms at the endpoint are others than those of the message, under the same revision', async () => {
+    const { poppy, company } = await sitDown()
+    company.conversations.script([{ needs: ['poppy:write'] }, { say: 'I can book this.', proposes: true }])
+    company.next(1000, { operationTerms: 'missing' }, 'operations')
+    const { seen } = await poppy(
+      ['chat', company.origin],
+      ['A table for two, please.', { after: /Type \/confirm/, type: '/confirm' }, '/leave'],
+      { isLive: true },
+    )
+    expect(seen).toContain('The terms have changed.')
+    expect(seen).toContain('Not confirmed. Nothing was done.')
+    expect(company.operations[0]).toMatchObject({ performed: 0, confirms: 0 })
+  })
+
   it('asks for a person, and for the owner themselves, who speaks in a conversation of their own', async () => {
     const { poppy, company } = await sitDown()
     company.conversations.script(

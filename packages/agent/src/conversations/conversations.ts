@@ -85,6 +85,7 @@ export function createConversations(parts: OperationParts): SessionConversations
       for (const { id, conversationId, parentId } of await room.outbox.list()) {
         try {
           const sent = await room.outbox.sendKept(id, { signal })
+          if (!sent) continue
           const parent = (await room.records.get(sent.conversationId))?.parent ?? null
           const conversation = await openStarted(
             room,

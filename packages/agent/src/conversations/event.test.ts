@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { eventOf, readEvent } from './event.ts'
 
@@ -78,5 +79,50 @@ describe('an event', () => {
     const asked = await shown({ ...head, type: 'user_requested', reason: hostile.repeat(2000) })
     for (const one of [event, asked]) expect(JSON.stringify(one)).not.toMatch(/\\u001b|\u202e|\\u0007|\\r|\u200b/)
     expect(event).toMatchObject({ message: { text: '[2JYes\nno' } })
+  })
+})
+
+describe('whatever a Company sends', () => {
+  const names = [
+    'id',
+    'type',
+    'created_at',
+    'message',
+    'status',
+    'responder',
+    'error',
+    'scope',
+    'reason',
+    'role',
+    'sender',
+  ]
+  const word = fc.oneof(
+    fc.constantFrom('message', 'state', 'authorization', 'user_requested', 'direct_opened', 'direct_closed', 'agent'),
+    fc.constantFrom(
+      'company',
+      'human',
+      'idle',
+      'closed',
+      'sign_in_required',
+      'evt_1',
+      '2026-10-08T19:03:00Z',
+      '\u001b',
+    ),
+    fc.string(),
+  )
+  const value = fc.oneof(word, fc.jsonValue({ maxDepth: 4 }), fc.constant({ ...message }), fc.constant(undefined))
+  const event = fc
+    .array(fc.tuple(fc.oneof(fc.constantFrom(...names), fc.string()), value), { maxLength: 12 })
+    .map((members) => Object.fromEntries([...Object.entries(head), ...members]))
+
+  it('is read without an accident, has an id that may travel, and shows nothing hidden', async () => {
+    const run = fc.asyncProperty(fc.oneof(event, fc.anything()), async (sent) => {
+      const read = readEvent(sent)
+      if (read.id !== undefined) expect(read.id).toMatch(/^[A-Za-z0-9_-]{1,256}$/)
+      if (read.kind !== 'known') return
+      const shown = await eventOf(read.wire, undefined, nobody)
+      expect(JSON.stringify(shown)).not.toMatch(/\\u00[01]|\u202e|\u200b/)
+    })
+    await fc.assert(run, { numRuns: 2000 })
   })
 })

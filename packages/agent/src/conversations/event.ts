@@ -102,6 +102,7 @@ export function readEvent(value: unknown): ReadEvent {
   if (!knownTypes.has(type)) return { kind: 'unknown', id }
   // What it proposes is read by the rules of operations; a time that can't be read takes no message away.
   const { operation, ...said } = isJsonObject(message) ? message : {}
+  if (typeof said.text === 'string' && said.text.length > maxText) return { kind: 'unreadable', id }
   const time = new Date(typeof createdAt === 'string' ? Date.parse(createdAt) : Number.NaN)
   const parsed = conversationEventSchema.safeParse({
     ...rest,
@@ -128,6 +129,9 @@ function isDeeper(value: unknown, most: number): boolean {
 function idIn({ id }: Readonly<Record<string, unknown>>): string | undefined {
   return typeof id === 'string' && isId(id) ? id : undefined
 }
+
+/** Characters of a text that nobody could read, or pay a model for. */
+const maxText = 500_000
 
 /** Characters of a reason that anybody has to read. */
 const maxReason = 2000

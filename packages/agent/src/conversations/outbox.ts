@@ -67,8 +67,8 @@ const unclear: ReadonlySet<AgentErrorCode> = new Set<AgentErrorCode>([
 export interface Outbox {
   /** Keeps a message, sends it, and forgets it once it is known what became of it. */
   readonly send: (target: Target, content: WireContent, options?: PostOptions) => Promise<Delivered>
-  /** Sends one that is kept, with the ID that it has. */
-  readonly sendKept: (id: string, options?: PostOptions) => Promise<Delivered>
+  /** Sends one that is kept, with the ID that it has. Undefined where somebody else was quicker. */
+  readonly sendKept: (id: string, options?: PostOptions) => Promise<Delivered | undefined>
   readonly list: () => Promise<readonly UnsentMessage[]>
   readonly discard: (id: string) => Promise<void>
 }
@@ -91,7 +91,7 @@ export function openOutbox(parts: OperationParts): Outbox {
   }
 
   /** The one whose fate isn't known, where the same is said once more; else a new one. */
-  async function keep(target: Target, content: WireContent): Promise<string> {
+  async function keep(target: Target, content: WireContent): Promise<readonly [id: string, kept: Kept]> {
     const kept = await all()
     const same = kept.find(
       ([id, one]) =>
@@ -100,7 +100,7 @@ export function openOutbox(parts: OperationParts): Outbox {
         now() - one.at < sameFor &&
         JSON.stringify(one.message) === JSON.stringify({ id, ...content }),
     )
-    if (same) return same[0]
+    if (same) return same
     if (kept.length >= maxKept)
       throw new AgentError('store_busy', 'Too many messages wait to be sent: send or discard those first.', {
         action: 'give_up',
@@ -108,12 +108,10 @@ export function openOutbox(parts: OperationParts): Outbox {
     const id = makeId('msg', context.random)
     const fresh: Kept = { version: 1, ...target, message: { id, ...content }, isTold: false, at: now() }
     await store.update(keyOf(id), () => fresh as unknown as StoredValue)
-    return id
+    return [id, fresh]
   }
 
-  async function sendKept(id: string, options: PostOptions = {}): Promise<Delivered> {
-    const kept = read(await store.get(keyOf(id)))
-    if (!kept) throw new AgentError('invalid_input', 'There is no such message to be sent.')
+  async function sendNow(id: string, kept: Kept, options: PostOptions): Promise<Delivered> {
     for (let sends = 1; ; sends++) {
       try {
         const answer = await once(parts, kept, options)
@@ -144,8 +142,11 @@ export function openOutbox(parts: OperationParts): Outbox {
   }
 
   return {
-    send: async (target, content, options = {}) => sendKept(await keep(target, content), options),
-    sendKept,
+    send: async (target, content, options = {}) => sendNow(...(await keep(target, content)), options),
+    sendKept: async (id, options = {}) => {
+      const kept = read(await store.get(keyOf(id)))
+      return kept && sendNow(id, kept, options)
+    },
     list: async () =>
       (await all()).map(([id, { conversation, parent, message, at }]) => ({
         ...{ id, conversationId: conversation ?? undefined, parentId: parent ?? undefined, at },

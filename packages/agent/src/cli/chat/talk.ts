@@ -43,6 +43,11 @@ export const chatHelp = [
 /** Seconds that a confirmed operation is followed before the chat goes on. */
 const followed = 20
 
+/** What somebody who types `/confirm` has seen. */
+function onScreen({ id, revision, summary, terms }: Operation): string {
+  return JSON.stringify([id, revision, summary, terms])
+}
+
 /** Runs the chat until it is closed, left, or nothing more is typed. */
 export async function runTalk(talk: Talk, opened: Conversation | undefined): Promise<TalkEnd> {
   const { session, screen, output, names } = talk
@@ -104,7 +109,7 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
   }
 
   function offer(operation: Operation): void {
-    const isNew = proposed?.id !== operation.id || proposed.revision !== operation.revision
+    const isNew = proposed === undefined || onScreen(proposed) !== onScreen(operation)
     if (operation.state !== 'proposed') {
       if (proposed?.id === operation.id) proposed = undefined
       note(`${clean(operation.summary, 400)} State: ${stateWords[operation.state]}.`)
@@ -215,8 +220,8 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
     if (shown === undefined) throw new AgentError('invalid_input', 'Nothing is proposed that could be confirmed.')
     const result = await session.operations.confirm(shown.id, {
       approve: async ({ operation }) => {
-        // The word holds for what was on the screen, and for no other terms.
-        if (operation.revision === shown.revision) return { approved: true }
+        // The word holds for what was on the screen, and for no other terms, whichever revision they are called.
+        if (onScreen(operation) === onScreen(shown)) return { approved: true }
         proposed = operation
         note('The terms have changed. These are the new ones:')
         showOperation(lined, operation)
