@@ -212,7 +212,7 @@ export function createCompany(config: CompanyConfig): Company {
   const lifecycle = createLifecycle({
     store: async () => config.store ?? (await defaultStore()),
     company: addresses.issuer,
-    retention: checked.operations.retention,
+    retention: { ...checked.operations.retention, ...checked.conversationRetention },
     now,
     log,
     durable:
@@ -322,7 +322,13 @@ export function createCompany(config: CompanyConfig): Company {
     requestLimits,
     admission,
   })
-  const accounts = createAccounts({ scope: lifecycle.scope, now, wordings, ...checked.signOut })
+  const accounts = createAccounts({
+    scope: lifecycle.scope,
+    now,
+    wordings,
+    ...checked.signOut,
+    told: changes.changed,
+  })
   const handler = createRequestHandler({
     accounts,
     wordings,

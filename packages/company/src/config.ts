@@ -7,6 +7,7 @@ import { type BrowserSettings, checkBrowser } from './browser/browser-settings.t
 import type { CookieSettings } from './browser/cookie.ts'
 import { checkShapes, isPlain, refuseUnknown } from './config-shapes.ts'
 import { wrong } from './configuration-error.ts'
+import { type ConversationRetention, checkConversationRetention } from './conversations/retention.ts'
 import { type CheckedConversations, type ConversationsConfig, checkConversations } from './conversations/settings.ts'
 import { createAddresses } from './discovery/addresses.ts'
 import { type ApisConfig, type CheckedApis, checkApis } from './discovery/apis.ts'
@@ -174,6 +175,7 @@ export interface CheckedConfig {
   readonly operations: CheckedOperations
   /** Null where there are no conversations (7.1). */
   readonly conversations: CheckedConversations | null
+  readonly conversationRetention: ConversationRetention
   readonly secrets: readonly string[]
   readonly signIn: OfferedSignIn
   /** Null where no browser may join (5). */
@@ -222,6 +224,7 @@ export function checkConfig(config: CompanyConfig): CheckedConfig {
     extensions: { ...checkExtensions(config, domains), ...operations.extensions },
     operations,
     conversations: checkConversations(config),
+    conversationRetention: checkConversationRetention(config.retention),
     apis: checkApis(config, addresses),
     secrets: checkSecrets(config.secret),
     scopes,

@@ -1,6 +1,5 @@
 import { PoppyError } from '@poppyseed/protocol'
-import type { Retention } from './operations/retention.ts'
-import { cleanUp } from './store/clean-up.ts'
+import { cleanUp, type KeptFor } from './store/clean-up.ts'
 import type { Database, Logger, Scope, Store } from './store/database.ts'
 
 /** Opening, running and closing: one store, opened once, and requests that are finished before it closes. */
@@ -68,8 +67,8 @@ const lastWords = 1000
 export function createLifecycle(options: {
   readonly store: () => Promise<Store>
   readonly company: string
-  /** How long operations are kept. */
-  readonly retention: Retention
+  /** How long what is over is kept. */
+  readonly retention: KeptFor
   readonly now: () => number
   readonly log: Logger
   /** Each is looked after by itself: what takes long holds up nothing else. */

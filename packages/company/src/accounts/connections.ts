@@ -64,6 +64,8 @@ export function createAccounts(options: {
   readonly wordings: Wordings
   /** 4.9: whether a sign-out ends the Sessions as well. */
   readonly endsSessions: boolean
+  /** Has whoever waits for a conversation told that it is gone. */
+  readonly told?: (conversationId: string) => void
 }): Accounts {
   const signOut = () => ({ now: options.now(), endsSessions: options.endsSessions })
 

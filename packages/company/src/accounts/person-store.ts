@@ -1,3 +1,8 @@
+import {
+  deleteConversationsOf,
+  type PersonConversations,
+  readConversationsOf,
+} from '../conversations/person-conversations.ts'
 import { sha256 } from '../crypto/hash.ts'
 import { deleteOperationsOf, type PersonOperations, readOperationsOf } from '../operations/person-operations.ts'
 import { formLifetime } from '../sign-in/form-lifetime.ts'
@@ -20,7 +25,7 @@ import type {
 export type Person = string | { readonly clientId: string; readonly userId: string }
 
 /** A person's rows without what is secret in them. */
-export interface PersonRows extends PersonOperations {
+export interface PersonRows extends PersonOperations, PersonConversations {
   readonly sessions: readonly Omit<SessionsTable, 'company' | 'epoch'>[]
   readonly grants: readonly Omit<GrantsTable, 'company' | 'token_hash'>[]
   readonly codes: readonly Omit<CodesTable, 'company' | 'code_hash' | 'code_challenge'>[]
@@ -98,7 +103,9 @@ export async function readPerson(scope: Scope, person: Person): Promise<PersonRo
       )
       .orderBy('created_at')
       .execute()
-    return { sessions, grants, codes, browsers, devices, mediated, forms, ...(await readOperationsOf(scope, person)) }
+    const operations = await readOperationsOf(scope, person)
+    const conversations = await readConversationsOf(scope, person)
+    return { sessions, grants, codes, browsers, devices, mediated, forms, ...operations, ...conversations }
   })
 }
 
@@ -156,9 +163,26 @@ export interface DeletedRows {
   readonly mediated: number
   readonly forms: number
   readonly operations: number
+  readonly conversations: number
 }
 
-const kinds = ['sessions', 'grants', 'codes', 'browsers', 'devices', 'mediated', 'forms', 'operations'] as const
+/** What {@link deletePerson} did. */
+export interface DeletedPerson extends DeletedRows {
+  /** The conversations that are gone, so that whoever waits for one is told. */
+  readonly conversationIds: readonly string[]
+}
+
+const kinds = [
+  'sessions',
+  'grants',
+  'codes',
+  'browsers',
+  'devices',
+  'mediated',
+  'forms',
+  'operations',
+  'conversations',
+] as const
 
 /** Passes in which rows may still turn up: one that waited for a sign-in sees in the next what that has written. */
 const mostPasses = 5
@@ -173,20 +197,23 @@ const mostPasses = 5
 export async function deletePerson(
   scope: Scope,
   { person, formsUntil }: { readonly person: Person; readonly formsUntil: number },
-): Promise<DeletedRows> {
-  const total = { sessions: 0, grants: 0, codes: 0, browsers: 0, devices: 0, mediated: 0, forms: 0, operations: 0 }
+): Promise<DeletedPerson> {
+  const none = { sessions: 0, grants: 0, codes: 0, browsers: 0, devices: 0, mediated: 0, forms: 0 }
   return scope.db.transaction(async () => {
+    const total = { ...none, operations: 0, conversations: 0 }
+    const conversationIds: string[] = []
     if (typeof person === 'string') await endForms(scope, { account: person, until: formsUntil })
     for (let pass = 0; pass < mostPasses; pass++) {
-      const deleted = await deleteOnce(scope, person)
+      const { conversationIds: ids, ...deleted } = await deleteOnce(scope, person)
+      conversationIds.push(...ids)
       for (const kind of kinds) total[kind] += deleted[kind]
       if (kinds.every((kind) => deleted[kind] === 0)) break
     }
-    return total
+    return { ...total, conversationIds }
   })
 }
 
-async function deleteOnce(scope: Scope, person: Person): Promise<DeletedRows> {
+async function deleteOnce(scope: Scope, person: Person): Promise<DeletedPerson> {
   const { db, company } = scope
   const codes = await db.query
     .deleteFrom('poppy_codes')
@@ -199,6 +226,7 @@ async function deleteOnce(scope: Scope, person: Person): Promise<DeletedRows> {
     .executeTakeFirstOrThrow()
   // First: one that is proposed at this moment holds its Session, and is found by the next pass.
   const operations = await deleteOperationsOf(scope, person)
+  const conversationIds = await deleteConversationsOf(scope, person)
   const devices =
     typeof person === 'string'
       ? await db.query
@@ -256,6 +284,8 @@ async function deleteOnce(scope: Scope, person: Person): Promise<DeletedRows> {
     mediated: Number(mediated.numDeletedRows),
     forms: Number(forms.numDeletedRows),
     operations,
+    conversations: conversationIds.length,
+    conversationIds,
   }
 }
 

@@ -13,9 +13,19 @@ import { findGrantByToken, insertGrant } from './store.ts'
 
 /**
  * What a column is: whose the row is (`account`, `agent` and `user` together), what a person is shown (`shown`; `sign-in`,
- * `session` and `operation` point to one), what nobody is (`secret`), or nothing of a person's (`none`).
+ * `session`, `operation` and `conversation` point to one), what nobody is (`secret`), or nothing of a person's (`none`).
  */
-type Kind = 'account' | 'agent' | 'user' | 'shown' | 'sign-in' | 'session' | 'operation' | 'secret' | 'none'
+type Kind =
+  | 'account'
+  | 'agent'
+  | 'user'
+  | 'shown'
+  | 'sign-in'
+  | 'session'
+  | 'operation'
+  | 'conversation'
+  | 'secret'
+  | 'none'
 
 const columns = {
   poppy_sessions: {
@@ -147,7 +157,7 @@ const columns = {
     unknown_since: 'shown',
     cancel_asked_at: 'shown',
     to_erase: 'none',
-    conversation_id: 'none',
+    conversation_id: 'conversation',
     trail: 'none',
     result: 'shown',
     created_at: 'shown',
@@ -191,26 +201,26 @@ const columns = {
   },
   poppy_conversations: {
     company: 'none',
-    id: 'none',
-    client_id: 'none',
-    user_id: 'none',
-    account: 'none',
-    parent_id: 'none',
-    direct_id: 'none',
-    status: 'none',
-    responder: 'none',
+    id: 'conversation',
+    client_id: 'agent',
+    user_id: 'user',
+    account: 'account',
+    parent_id: 'conversation',
+    direct_id: 'conversation',
+    status: 'shown',
+    responder: 'shown',
     version: 'none',
     last_event: 'none',
     first_event: 'none',
     oldest_at: 'none',
-    context: 'none',
-    session_id: 'none',
-    caller_user_id: 'none',
-    caller_account: 'none',
-    grant_id: 'none',
-    scopes: 'none',
+    context: 'shown',
+    session_id: 'session',
+    caller_user_id: 'user',
+    caller_account: 'account',
+    grant_id: 'sign-in',
+    scopes: 'shown',
     epoch: 'none',
-    sender: 'none',
+    sender: 'shown',
     asked: 'none',
     answered: 'none',
     turn: 'none',
@@ -218,32 +228,33 @@ const columns = {
     runner: 'none',
     attempts: 'none',
     turn_due_at: 'none',
+    // Who of the staff had it is their own data.
     held_by: 'none',
     held_name: 'none',
-    queued_at: 'none',
-    queue_reason: 'none',
+    queued_at: 'shown',
+    queue_reason: 'shown',
     care_due_at: 'none',
     notes: 'none',
-    created_at: 'none',
-    updated_at: 'none',
-    closed_at: 'none',
+    created_at: 'shown',
+    updated_at: 'shown',
+    closed_at: 'shown',
   },
   poppy_events: {
     company: 'none',
-    conversation_id: 'none',
+    conversation_id: 'conversation',
     number: 'none',
     type: 'none',
-    body: 'none',
+    body: 'shown',
     written_for: 'none',
     created_at: 'none',
   },
   poppy_receipts: {
     company: 'none',
-    client_id: 'none',
-    user_id: 'none',
-    message_id: 'none',
-    conversation_id: 'none',
-    digest: 'none',
+    client_id: 'agent',
+    user_id: 'user',
+    message_id: 'shown',
+    conversation_id: 'conversation',
+    digest: 'secret',
     code: 'none',
     status: 'none',
     responder: 'none',
@@ -251,23 +262,24 @@ const columns = {
   },
   poppy_steps: {
     company: 'none',
-    conversation_id: 'none',
+    conversation_id: 'conversation',
     turn: 'none',
     step: 'none',
-    digest: 'none',
-    outcome: 'none',
-    created_at: 'none',
+    digest: 'secret',
+    outcome: 'shown',
+    created_at: 'shown',
   },
   poppy_notes: {
     company: 'none',
-    conversation_id: 'none',
+    conversation_id: 'conversation',
     number: 'none',
     kind: 'none',
     who: 'none',
-    text: 'none',
-    data: 'none',
-    created_at: 'none',
+    text: 'shown',
+    data: 'shown',
+    created_at: 'shown',
   },
+  // The company's own people, as its queue knows them: nobody's who writes to it.
   poppy_staff: {
     company: 'none',
     staff_id: 'none',
@@ -284,9 +296,11 @@ const links: Readonly<Record<string, string>> = {
   'sign-in': 'grt-of-the-canary',
   session: 'ses-of-the-canary',
   operation: 'opn-of-the-canary',
+  conversation: 'cnv-of-the-canary',
 }
-const numbers = /(?:_at|_since|revision)$|^(?:epoch|interval_seconds|tries|turn|to_erase|trail|number|at|attempts)$/
-const jsonColumns = ['terms', 'input', 'data', 'result', 'who', 'detail']
+const numbers =
+  /(?:_at|_since|revision)$|^(?:epoch|interval_seconds|tries|turn|to_erase|trail|number|at|attempts|version|last_event|first_event|asked|answered|turn_asked|runner|notes|event|code|step)$/
+const jsonColumns = ['terms', 'input', 'data', 'result', 'who', 'detail', 'context', 'body', 'outcome']
 
 /** Every table of ours in the database as it is, also one that the types don't know of. */
 async function schemaOf(db: Database): Promise<Record<string, string[]>> {
@@ -394,7 +408,16 @@ describe.each(stores)('What is kept of a person in $name', ({ missing, fresh }) 
     const scope = await start()
     await fill(scope)
     const data = JSON.stringify(await exportPerson(scope, person, { now: () => now }))
-    for (const shown of ['account', 'agent', 'user', 'shown', 'sign-in', 'session', 'operation'] as const)
+    for (const shown of [
+      'account',
+      'agent',
+      'user',
+      'shown',
+      'sign-in',
+      'session',
+      'operation',
+      'conversation',
+    ] as const)
       for (const value of every(shown, tables)) expect(data).toContain(value)
     for (const value of every('secret', personal)) expect(data).not.toContain(value.slice(1, -1))
 
@@ -409,6 +432,7 @@ describe.each(stores)('What is kept of a person in $name', ({ missing, fresh }) 
       deviceSignIns: tables === personal ? 1 : 0,
       mediatedSignIns: 1,
       operations: 1,
+      conversations: 1,
       answeredPages: tables === personal ? 1 : 0,
     })
     const rows = (await everything(scope.db))
@@ -417,7 +441,7 @@ describe.each(stores)('What is kept of a person in $name', ({ missing, fresh }) 
     const ours = rows.map((row) => (row.company === 'https://other.example' ? '' : JSON.stringify(row))).join('\n')
     // What was answered with an account is that account's: a User who never signed in has no part in it.
     const gone = tables === personal ? (['account'] as const) : []
-    for (const kind of [...gone, 'user', 'secret', 'shown', 'session', 'operation'] as const)
+    for (const kind of [...gone, 'user', 'secret', 'shown', 'session', 'operation', 'conversation'] as const)
       for (const value of every(kind, tables)) expect(ours).not.toContain(value)
     const other = { db: scope.db, company: 'https://other.example' }
     expect(await exportPerson(other, person, { now: () => now })).toEqual({
@@ -432,6 +456,7 @@ describe.each(stores)('What is kept of a person in $name', ({ missing, fresh }) 
       deviceSignIns: [],
       mediatedSignIns: [],
       operations: [],
+      conversations: [],
       answeredPages: [],
     }
     expect(await exportPerson(scope, person, { now: () => now })).toEqual({ company, exportedAt: now, ...nothing })

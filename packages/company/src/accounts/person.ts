@@ -1,3 +1,4 @@
+import { exportConversations, type PersonConversation } from '../conversations/person-conversations.ts'
 import { exportOperations, type PersonOperation } from '../operations/person-operations.ts'
 import { formLifetime } from '../sign-in/form-lifetime.ts'
 import type { Scope } from '../store/database.ts'
@@ -89,6 +90,8 @@ export interface PersonData {
   }[]
   /** What their agents proposed for them and had done, with all terms and all that happened. */
   readonly operations: readonly PersonOperation[]
+  /** What their agents, and they themselves, talked about with the company (7). */
+  readonly conversations: readonly PersonConversation[]
   /** That they answered a consent page, remembered until then, so that nobody answers it again. */
   readonly answeredPages: readonly { readonly rememberedUntil: number }[]
 }
@@ -103,6 +106,8 @@ export interface ErasedPerson {
   readonly mediatedSignIns: number
   /** Those that are in progress aren't among them: they go once they have ended. */
   readonly operations: number
+  /** Those that are open too: they end with that. */
+  readonly conversations: number
   readonly answeredPages: number
 }
 
@@ -187,21 +192,21 @@ export async function exportPerson(
       expiresAt: row.expires_at,
     })),
     operations: exportOperations(rows),
+    conversations: exportConversations(rows),
     answeredPages: rows.forms.map((row) => ({ rememberedUntil: row.expires_at })),
   }
 }
 
-/** Deletes all that is kept of a person. */
+/** Deletes all that is kept of a person. `told` is called with each conversation that is gone. */
 export async function erasePerson(
   scope: Scope,
   person: Person,
-  { now }: { readonly now: () => number },
+  { now, told = () => {} }: { readonly now: () => number; readonly told?: (conversationId: string) => void },
 ): Promise<ErasedPerson> {
   const formsUntil = now() + formLifetime
-  const { sessions, grants, codes, browsers, devices, mediated, forms, operations } = await deletePerson(scope, {
-    person: checkPerson(person),
-    formsUntil,
-  })
+  const deleted = await deletePerson(scope, { person: checkPerson(person), formsUntil })
+  const { sessions, grants, codes, browsers, devices, mediated, forms, operations, conversations } = deleted
+  for (const id of deleted.conversationIds) told(id)
   await scope.db.overwrite?.()
   return {
     sessions,
@@ -211,6 +216,7 @@ export async function erasePerson(
     deviceSignIns: devices,
     mediatedSignIns: mediated,
     operations,
+    conversations,
     answeredPages: forms,
   }
 }

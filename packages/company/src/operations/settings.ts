@@ -1,5 +1,6 @@
 import { isPlain, refuseUnknown } from '../config-shapes.ts'
 import { ConfigurationError, wrong } from '../configuration-error.ts'
+import type { ConversationRetentionSettings } from '../conversations/retention.ts'
 import type { Addresses } from '../discovery/addresses.ts'
 import type { CheckedExtensions } from '../discovery/extensions.ts'
 import type { Operation } from './definition.ts'
@@ -16,9 +17,10 @@ export interface OperationsConfig {
   readonly onOperation?: OperationHooks
   /**
    * How long operations are kept after their end, in days: `operations`, those that were confirmed, 730 when left out;
-   * `proposals`, those that nobody confirmed, 30 when left out.
+   * `proposals`, those that nobody confirmed, 30 when left out. And conversations: `conversations`, in days after they were
+   * closed, 365 when left out; `events`, in days after they were written: as long as their conversation when left out.
    */
-  readonly retention?: { readonly operations?: number; readonly proposals?: number }
+  readonly retention?: ConversationRetentionSettings & { readonly operations?: number; readonly proposals?: number }
   /** Makes the operations endpoint a service with tokens of its own (4.3): an absolute URI. */
   readonly operationsResource?: string
 }
@@ -85,7 +87,7 @@ const day = 86_400_000
 function checkRetention(retention: OperationsConfig['retention']): Retention {
   if (retention === undefined) return standardRetention
   if (!isPlain(retention)) throw wrong('Write retention: { operations: 730, proposals: 30 }, each in days.')
-  refuseUnknown('retention', retention, ['operations', 'proposals'])
+  refuseUnknown('retention', retention, ['operations', 'proposals', 'conversations', 'events'])
   const days = (name: 'operations' | 'proposals', standard: number): number => {
     const value = retention[name]
     if (value === undefined) return standard

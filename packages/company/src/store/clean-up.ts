@@ -1,4 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import {
+  type ConversationRetention,
+  deleteOldEvents,
+  deleteOverConversations,
+  standardConversationRetention,
+} from '../conversations/retention.ts'
 import { deleteOverOperations, type Retention, standardRetention } from '../operations/retention.ts'
 import type { Logger, Scope } from './database.ts'
 
@@ -19,6 +25,9 @@ const endedMargin = day
 /** An agent that stayed away this long and that nobody lets in any more is forgotten: the next time, it is new. */
 const agentMargin = 90 * day
 
+/** How long what is over is kept. */
+export interface KeptFor extends Retention, ConversationRetention {}
+
 /** How a pass of clean-up goes. */
 export interface CleanUpOptions {
   /** Milliseconds since 1970. */
@@ -27,8 +36,8 @@ export interface CleanUpOptions {
   readonly limit: number
   /** How many statements at most for each kind of row: the next pass goes on. 400 when left out. */
   readonly mostBites?: number
-  /** How long operations are kept; the standard when left out. */
-  readonly retention?: Retention
+  /** How long operations and conversations are kept; the standard for what is left out. */
+  readonly retention?: Partial<KeptFor>
   readonly log: Logger
   /** Ends the pass after the statement that runs. */
   readonly signal?: AbortSignal
@@ -45,7 +54,7 @@ export interface CleanedUp {
 
 interface Bite {
   readonly now: number
-  readonly retention: Retention
+  readonly retention: KeptFor
   readonly limit: number
 }
 
@@ -63,6 +72,8 @@ const kinds = {
   poppy_grants: deleteGrants,
   poppy_agents: deleteAgents,
   poppy_operations: deleteOverOperations,
+  poppy_conversations: deleteOverConversations,
+  poppy_events: deleteOldEvents,
 } as const
 
 /**
@@ -70,7 +81,8 @@ const kinds = {
  * go on. Rows that somebody else holds are left for the next time, so instances never wait for each other.
  */
 export async function cleanUp(scope: Scope, options: CleanUpOptions): Promise<CleanedUp> {
-  const { now, limit, mostBites = 400, retention = standardRetention, log, signal, rest = wait } = options
+  const { now, limit, mostBites = 400, log, signal, rest = wait } = options
+  const retention = { ...standardRetention, ...standardConversationRetention, ...options.retention }
   let rows = 0
   let isDone = true
   for (const [table, deleteSome] of Object.entries(kinds)) {
