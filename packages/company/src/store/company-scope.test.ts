@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { conversationRow } from '../../../../test/setup/conversation-rows.ts'
 import {
   agentRow,
   codeRow,
@@ -15,6 +16,16 @@ import * as persons from '../accounts/person-store.ts'
 import * as accounts from '../accounts/store.ts'
 import * as agents from '../agents/store.ts'
 import * as browsers from '../browser/store.ts'
+import { standardTiming } from '../conversations/care.ts'
+import * as ledger from '../conversations/ledger.ts'
+import * as notes from '../conversations/notes.ts'
+import * as personConversations from '../conversations/person-conversations.ts'
+import * as presence from '../conversations/presence.ts'
+import * as conversationRetention from '../conversations/retention.ts'
+import * as staff from '../conversations/staff-store.ts'
+import * as conversations from '../conversations/store.ts'
+import * as streams from '../conversations/stream-store.ts'
+import * as turns from '../conversations/turn-store.ts'
 import * as personOperations from '../operations/person-operations.ts'
 import * as retention from '../operations/retention.ts'
 import * as operations from '../operations/store.ts'
@@ -83,6 +94,26 @@ const operationsHere = [
 ]
 const work = { id: 'tell:proposed:1', kind: 'tell', operation_id: 'proposed', payload: null, created_at: now } as const
 const attempt = { kind: 'user_code:person', owner: 'ada' }
+
+/** A conversation for each thing that is done to one. */
+const conversationsHere = [
+  conversationRow({ id: 'talk', session_id: 's', last_event: 2, asked: 1, turn_due_at: now, turn: 1, account: 'ada' }),
+  conversationRow({ id: 'waits', status: 'queued', queued_at: now, care_due_at: now }),
+  conversationRow({ id: 'held', responder: 'human', held_by: 'rita', held_name: 'Rita' }),
+  conversationRow({ id: 'over', status: 'closed', closed_at: now }),
+]
+const talk = conversationsHere[0] as (typeof conversationsHere)[0]
+const said = { set: {}, events: [{ type: 'user_requested', reason: 'Because.', writtenFor: 'turn:1:2' }] } as const
+const heard = { clientId: talk.client_id, userId: talk.user_id, messageId: 'msg_1' }
+const note = {
+  conversation_id: 'talk',
+  kind: 'note',
+  who: '{}',
+  text: 'Asks often.',
+  data: null,
+  created_at: now,
+} as const
+const conversationBite = { now: later, limit: 10, retention: { conversations: 1, events: 1 } }
 
 /** Each function with ids that both Companies have. */
 const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
@@ -192,6 +223,7 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
     operations.settleOperation(scope, { ...change('unknown'), state: 'failed', result: null }),
   finishCancelled: (scope) => operations.finishCancelled(scope, { ...change('begun'), turn: null, result: null }),
   noteCancelAsked: (scope) => operations.noteCancelAsked(scope, change('begun')),
+  linkOperation: (scope) => operations.linkOperation(scope, { id: 'proposed', conversationId: 'talk' }),
   addToTrail: (scope) => operations.addToTrail(scope, change('begun')),
   deleteOverOperations: async (scope) => {
     const bite = { now: later, limit: 2, retention: retention.standardRetention }
@@ -207,11 +239,72 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   addWork: (scope) => outbox.addWork(scope, { ...work, id: 'cancel:begun', kind: 'cancel', due_at: now, attempts: 0 }),
   deleteWork: (scope) => outbox.deleteWork(scope, work),
   backlog: (scope) => outbox.backlog(scope, { now: later }),
+  changeConversation: (scope) => ledger.changeConversation(scope, { ...said, seen: talk, now, timing: standardTiming }),
+  insertConversation: (scope) =>
+    ledger.insertConversation(scope, {
+      ...said,
+      seen: { ...talk, id: 'new', version: 0, last_event: 0 },
+      now,
+      timing: standardTiming,
+      receipt: { ...heard, messageId: 'msg_2', digest: 'd', code: 201 },
+    }),
+  findConversation: (scope) => conversations.findConversation(scope, 'talk'),
+  eventsAfter: (scope) => conversations.eventsAfter(scope, talk, { after: 0, limit: 10 }),
+  findReceipt: (scope) => conversations.findReceipt(scope, heard),
+  areWritten: (scope) => conversations.areWritten(scope, 'talk', [{ ...said.events[0], writtenFor: 'turn:1:1' }]),
+  findForMessage: (scope) => conversations.findForMessage(scope, { ...heard, id: 'talk' }),
+  countOpen: (scope) => conversations.countOpen(scope, { ...heard, most: 5 }),
+  deleteOverConversations: async (scope) =>
+    Number((await conversationRetention.deleteOverConversations(scope, conversationBite)).numDeletedRows),
+  deleteOldEvents: async (scope) =>
+    Number((await conversationRetention.deleteOldEvents(scope, conversationBite)).numDeletedRows),
+  deleteConversations: (scope) => conversationRetention.deleteConversations(scope, ['talk']),
+  readConversationsOf: (scope) => personConversations.readConversationsOf(scope, 'ada'),
+  deleteConversationsOf: (scope) => personConversations.deleteConversationsOf(scope, 'ada'),
+  queuedConversations: (scope) => staff.queuedConversations(scope, 10),
+  heldConversations: (scope) => staff.heldConversations(scope, 'rita'),
+  listConversations: (scope) => staff.listConversations(scope, { limit: 10 }),
+  conversationsInCare: (scope) => staff.conversationsInCare(scope, { now: later, limit: 10 }),
+  careLater: (scope) => staff.careLater(scope, { id: 'waits', version: 1 }, later),
+  insertNote: (scope) => notes.insertNote(scope, { ...note, number: 2 }),
+  notesOf: (scope) => notes.notesOf(scope, 'talk'),
+  noteSeen: (scope) => presence.noteSeen(scope, { id: 'rita', name: 'Rita' }, later),
+  forgetSeen: (scope) => presence.forgetSeen(scope, 'rita'),
+  seenAt: (scope) => presence.seenAt(scope, 'rita'),
+  readDelivery: (scope) => streams.readDelivery(scope, { id: 'talk', after: 0, limit: 10, sessionId: 's' }),
+  claimTurn: (scope) => turns.claimTurn(scope, { id: 'talk', now: later, until: later + 1 }),
+  renewTurn: (scope) => turns.renewTurn(scope, { id: 'talk', runner: 0, until: later }),
+  dueTurns: (scope) => turns.dueTurns(scope, { now: later, limit: 10 }),
+  doneBefore: (scope) => turns.doneBefore(scope, { id: 'talk', turn: 1, turn_asked: 0 }),
+  recordStep: (scope) =>
+    turns.recordStep(scope, { id: 'talk', turn: 1, runner: 0, step: 2, digest: 'e', recorded: {} as never, now }),
+  endedOf: (scope) =>
+    streams.endedOf(
+      scope,
+      [{ conversationId: 'talk', sessionId: 's', userId: talk.user_id, account: 'bob', epoch: 0 }],
+      { now, idle: days(30) },
+    ),
+  forgetSteps: (scope) => turns.forgetSteps(scope, { id: 'talk', turn: 2 }),
   cleanUp: (scope) => cleaning.cleanUp(scope, { now: later, limit: 2, log: silent }),
 }
 
 /** Of what they export, what takes no scope. */
-const pure = ['scopesOf', 'exportOperations']
+const pure = [
+  'scopesOf',
+  'exportOperations',
+  'exportConversations',
+  'checkConversationRetention',
+  'createConversationQueue',
+  'withConversation',
+  'announce',
+  'noted',
+  'draftNote',
+  'changeWithNote',
+  'createPeople',
+  'saidKey',
+  'sessionOf',
+  'isNews',
+]
 
 const tables = [
   'poppy_sessions',
@@ -230,6 +323,12 @@ const tables = [
   'poppy_revisions',
   'poppy_trail',
   'poppy_outbox',
+  'poppy_conversations',
+  'poppy_events',
+  'poppy_receipts',
+  'poppy_steps',
+  'poppy_notes',
+  'poppy_staff',
 ] as const
 
 async function everything(db: Database, company: string): Promise<unknown> {
@@ -263,6 +362,29 @@ async function fill(scope: Scope): Promise<void> {
       entry,
       tells: true,
     })
+  const { company } = scope
+  const of = { company, conversation_id: 'talk' }
+  for (const row of conversationsHere)
+    await scope.db.query
+      .insertInto('poppy_conversations')
+      .values({ ...row, company })
+      .execute()
+  for (const number of [1, 2])
+    await scope.db.query
+      .insertInto('poppy_events')
+      .values({ ...of, number, type: 'message', body: '{}', written_for: `turn:1:${number - 1}`, created_at: now })
+      .execute()
+  const receipt = { client_id: talk.client_id, user_id: talk.user_id, message_id: 'msg_1', digest: 'd', code: 201 }
+  await scope.db.query
+    .insertInto('poppy_receipts')
+    .values({ ...of, ...receipt, status: 'working', responder: 'agent', event: 1 })
+    .execute()
+  await scope.db.query
+    .insertInto('poppy_steps')
+    .values({ ...of, turn: 1, step: 1, digest: 'd', outcome: '{}', created_at: now })
+    .execute()
+  await notes.insertNote(scope, { ...note, number: 1 })
+  await presence.noteSeen(scope, { id: 'rita', name: 'Rita' }, now)
   await agents.addAgent(scope, { ...newAgent, client_id: 'https://agent.example/client', site: 'agent.example' })
   await agents.blockAgent(scope, { clientId: 'https://agent.example/client', reason: null, now })
 }
@@ -271,7 +393,7 @@ async function fill(scope: Scope): Promise<void> {
 function misses(sql: string): boolean {
   const text = sql.toLowerCase().replaceAll('"', '')
   const touched = text.match(/\b(?:from|into|update|join) poppy_\w+/g)?.length ?? 0
-  const named = text.match(/\bcompany(?: = (?:\?|\$\d+|(?:s|operation)\.company)|[,)])/g)?.length ?? 0
+  const named = text.match(/\bcompany(?: = (?:\?|\$\d+|(?:s|c|operation)\.company)|[,)])/g)?.length ?? 0
   return named < touched
 }
 
@@ -290,6 +412,15 @@ it('each function of the chapters that asks the store is among the calls', () =>
     personOperations,
     retention,
     outbox,
+    ledger,
+    conversations,
+    conversationRetention,
+    personConversations,
+    staff,
+    notes,
+    presence,
+    streams,
+    turns,
     cleaning,
   ].flatMap((chapter) =>
     Object.entries(chapter)
