@@ -393,7 +393,7 @@ async function fill(scope: Scope): Promise<void> {
 function misses(sql: string): boolean {
   const text = sql.toLowerCase().replaceAll('"', '')
   const touched = text.match(/\b(?:from|into|update|join) poppy_\w+/g)?.length ?? 0
-  const named = text.match(/\bcompany(?: = (?:\?|\$\d+|(?:s|c|operation)\.company)|[,)])/g)?.length ?? 0
+  const named = text.match(/\bcompany(?: = (?:cast\()?(?:\?|\$\d+|(?:s|c|operation)\.company)|[,)])/g)?.length ?? 0
   return named < touched
 }
 
