@@ -1,3 +1,4 @@
+import type { PersonalAgentOptions } from '@poppyseed/agent'
 import { wellBehaved } from '@poppyseed/conformance'
 import { describe, expect, it } from 'vitest'
 import {
@@ -30,6 +31,18 @@ describe('a conversation', () => {
     ])
     expect(await endOf(conversation.send('One more thing.'))).toBe('conversation_closed')
     expect(company.findings).toEqual([])
+  })
+
+  it('outlasts the Session that started it: another one, and a new one, go on with it', async () => {
+    const { here, conversation, company, session } = await talking([{ say: 'Hi.' }])
+    expect((await conversation.answer()).text).toBe('Hi.')
+    const other = await (await session('another')).conversations.open(conversation.id)
+    expect((await other.reply('From another Session.')).text).toBe('Heard: From another Session.')
+    await here.end()
+    company.endSessions()
+    const later = await here.conversations.open(conversation.id)
+    expect((await later.reply('From a new one.')).text).toBe('Heard: From a new one.')
+    expect([company.conversations.entries.length, company.findings]).toEqual([1, []])
   })
 
   it('goes to the endpoint of the protocol that we speak, with a token for it [7.1.skip-unknown-agent, 7.1.chosen-endpoint-agent]', async () => {
@@ -189,6 +202,31 @@ describe('a stream that is cut', () => {
     expect(told(await other)).toEqual(['One'])
     expect(alive.company.requests.filter(({ route }) => route === 'events')).toHaveLength(1)
     expect([dead.company.findings, alive.company.findings]).toEqual([[], []])
+  })
+
+  it('because something in between holds it back is doubted, and pages bring what it doesn’t', async () => {
+    // As a proxy does that waits for the end of an answer.
+    const holding: NonNullable<PersonalAgentOptions['fetch']> = async (url, init) => {
+      const response = await fetch(url, init)
+      if (!response.headers.get('content-type')?.startsWith('text/event-stream')) return response
+      await response.body?.cancel()
+      return new Response(new ReadableStream(), { status: 200, headers: response.headers })
+    }
+    const { conversation, company, live } = await talking(
+      [{ say: 'One' }, { holds: true }],
+      {},
+      { fetch: holding, timeouts: { stream: 0.2 } },
+    )
+    const following = followed(conversation)
+    const reads = () => company.requests.filter(({ route }) => route === 'events').length
+    await expect.poll(reads, { timeout: 10_000 }).toBe(3)
+    company.conversations.say(conversation.id, { say: 'Two' }, { holds: true })
+    // The second time that a page knew better: from now on it is pages, and they are held.
+    await expect.poll(reads, { timeout: 10_000 }).toBe(4)
+    await live({ say: 'Three' }, { closes: true })
+    expect(told(await following)).toEqual(['One', 'Two', 'Three'])
+    expect(reads()).toBe(5)
+    expect(company.findings).toEqual([])
   })
 
   async function cut(streamCut: Faults['streamCut'] & string) {
