@@ -118,7 +118,9 @@ export async function runAgent(run: AgentRun): Promise<AgentEnd> {
   }
 
   async function pull(outcome: ToolOutcome | undefined): Promise<Pulled> {
-    puller ??= pullerOf(await run.agent(run.turn(over.signal, flushNow)))
+    // Whoever writes it as an async function that gives one is understood too.
+    const given: unknown = puller ?? run.agent(run.turn(over.signal, flushNow))
+    puller ??= pullerOf(await given)
     return puller.next(outcome)
   }
 

@@ -16,7 +16,7 @@ describe('a tool', () => {
         expectTypeOf(input).toEqualTypeOf<{ guests: number; from?: string | undefined }>()
         expectTypeOf(principal.account).toEqualTypeOf<string | null>()
         expectTypeOf(signal).toEqualTypeOf<AbortSignal>()
-        expectTypeOf(via).toEqualTypeOf<'http' | 'mcp'>()
+        expectTypeOf(via).toEqualTypeOf<'http' | 'mcp' | 'conversation'>()
         return { rooms: [] }
       },
     })
