@@ -63,7 +63,7 @@ export function conversationParts(scope: Scope, more: Partial<ConversationParts>
     now: () => now,
     random: systemRandom,
     log: silent,
-    settings: { resource: undefined, open: 100, streams: null, hours: null, timing: standardTiming },
+    settings: { resource: undefined, open: 100, streams: null, hours: null, timing: standardTiming, turnTimeout: 20_000 },
     people: nobodyHere,
     sessionLimits: { idle: days(7) },
     agent: null,

@@ -1,5 +1,5 @@
 import type { CompanyAgent } from '../../packages/company/src/company-agent/turn.ts'
-import { accepted, closed } from '../../packages/company/src/conversations/conversation.ts'
+import { accepted } from '../../packages/company/src/conversations/conversation.ts'
 import { withConversation } from '../../packages/company/src/conversations/ledger.ts'
 import type { ConversationRow } from '../../packages/company/src/conversations/row.ts'
 import { eventsAfter, findConversation } from '../../packages/company/src/conversations/store.ts'
@@ -52,19 +52,25 @@ export interface Engines {
   readonly here: readonly EngineHere[]
   readonly pieces: { readonly from: number; readonly text: string; readonly messageId: string }[]
   readonly errors: string[]
-  readonly drafts: string[]
 }
 
 /** Makes engines, one for each agent. Their begun turns are begun by the test: `engine.begin`. */
 export async function engines(
   { open }: FreshStore,
   agents: readonly CompanyAgent[],
-  { tools = [], ...more }: Partial<TurnEngineParts> & { readonly tools?: readonly Tool[] } = {},
+  {
+    tools = [],
+    turnTimeout = 20_000,
+    whoComes = async () => ({ comes: true }),
+  }: {
+    readonly tools?: readonly Tool[]
+    readonly turnTimeout?: number
+    readonly whoComes?: TurnEngineParts['people']['whoComes']
+  } = {},
 ): Promise<Engines> {
   const clock = { now }
   const pieces: Engines['pieces'] = []
   const errors: string[] = []
-  const drafts: string[] = []
   const ignore = () => {}
   const log: Logger = { debug: ignore, info: ignore, warn: ignore, error: (_, text) => void errors.push(text) }
   const registry = createToolRegistry(tools, {
@@ -80,29 +86,21 @@ export async function engines(
     const base = conversationParts(scope, { now: () => clock.now, log }).parts
     const parts: TurnEngineParts = {
       ...base,
+      agent,
       registry,
       supports: async () => true,
-      companyAgent: agent,
+      changes: { ...base.changes, piece: (_, piece) => void pieces.push(piece) },
+      people: { ...base.people, whoComes },
+      settings: { ...base.settings, turnTimeout },
       wordings: createWordings({ standard: 'en-GB', words: {}, scopes: { 'poppy:read': 'See your bookings' } }),
       standardLocale: 'en-GB',
       grantableScopes: ['poppy:read', 'poppy:write'],
-      turnTimeout: 20_000,
-      piece: (_, piece) => void pieces.push(piece),
-      whoComes: async () => ({ comes: true }),
-      close: (id, check) =>
-        withConversation(parts, id, (row) => {
-          check(row)
-          return closed(row, clock.now)
-        }),
-      notesFor: async () => [],
-      keepDraft: async (_, text) => void drafts.push(text),
       track(work) {
         tracked.add(work)
         void work.catch(ignore).finally(() => tracked.delete(work))
         return work
       },
       begin: (id) => engine.begin(id),
-      ...more,
     }
     const engine = createTurnEngine(parts)
     const idle = async () => {
@@ -111,7 +109,7 @@ export async function engines(
     here.push({ scope, parts, engine, idle })
   }
   await insertSession((here[0] as EngineHere).scope, sessionRow())
-  return { clock, here, pieces, errors, drafts }
+  return { clock, here, pieces, errors }
 }
 
 /** Has a further message accepted, by an instance. */

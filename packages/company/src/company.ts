@@ -27,7 +27,7 @@ import { mcpServersOf, type Published, resourcesOf } from './discovery/documents
 import { createExtensionCheck } from './discovery/extensions.ts'
 import { createHosts } from './discovery/hosts.ts'
 import { createFaults } from './faults/faults.ts'
-import { type CloseOptions, createLifecycle, type Worked } from './lifecycle.ts'
+import { type CloseOptions, createLifecycle, type DurableWork, type Worked } from './lifecycle.ts'
 import { createRequestLimits } from './limits/request-limits.ts'
 import { consoleLog } from './log.ts'
 import { createDocumentFetcher } from './net/fetch-document.ts'
@@ -209,16 +209,14 @@ export function createCompany(config: CompanyConfig): Company {
       now,
       log,
     })
+  const durable: DurableWork[] = []
   const lifecycle = createLifecycle({
     store: async () => config.store ?? (await defaultStore()),
     company: addresses.issuer,
     retention: { ...checked.operations.retention, ...checked.conversationRetention },
     now,
     log,
-    durable:
-      checked.operations.list.length === 0
-        ? []
-        : [{ sweep: () => operations.durable.sweep(), stop: () => operations.durable.stop() }],
+    durable,
     onDeadline: () => givenUp.abort(),
     onClose() {
       changes.close()
@@ -242,6 +240,7 @@ export function createCompany(config: CompanyConfig): Company {
     givenUp: givenUp.signal,
     track: lifecycle.track,
   })
+  if (checked.operations.list.length > 0) durable.push(operations.durable)
   const tokens = createSessionTokens(createSealer(deriveKeyring(checked.secrets, 'session-token')))
   const nonces =
     checked.nonceLifetime === null
@@ -269,12 +268,17 @@ export function createCompany(config: CompanyConfig): Company {
           sessionLimits: limits,
           agent: config.agent ?? null,
           changes,
-          begin: () => {},
           faults: checked.faults,
           wordings,
+          standardLocale: checked.languages.standard,
           organization: config.organization.name,
           ending: lifecycle.ending,
+          registry,
+          supports: extensionCheck.has,
+          grantableScopes: grantableScopes(checked.signIn),
+          track: lifecycle.track,
         })
+  if (conversations !== null) durable.push(conversations.turns)
   const tokenSettings: TokenSettings = {
     tokens,
     importKey,

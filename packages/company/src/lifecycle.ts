@@ -71,7 +71,7 @@ export function createLifecycle(options: {
   readonly retention: KeptFor
   readonly now: () => number
   readonly log: Logger
-  /** Each is looked after by itself: what takes long holds up nothing else. */
+  /** Each is looked after by itself: what takes long holds up nothing else. More may come before the store is opened. */
   readonly durable: readonly DurableWork[]
   /** Requests that still run are to be given up. */
   readonly onDeadline: () => void

@@ -1,18 +1,21 @@
 import type { FaultSettings } from '../faults/faults.ts'
+import type { DurableWork } from '../lifecycle.ts'
 import type { Wordings } from '../words/wording.ts'
 import { createConversationQueue } from './ledger.ts'
 import type { ConversationParts } from './parts.ts'
 import { createPeople } from './presence.ts'
 import { createStreams, type Streams } from './streaming.ts'
+import { createTurnEngine, type TurnEngineParts } from './turns.ts'
 
 /** Conversations, put together. */
 
 /** What {@link createConversations} needs. */
 export interface ConversationsOptions
   extends Pick<
-    ConversationParts,
-    'scope' | 'now' | 'random' | 'log' | 'settings' | 'sessionLimits' | 'agent' | 'changes' | 'begin'
-  > {
+      ConversationParts,
+      'scope' | 'now' | 'random' | 'log' | 'settings' | 'sessionLimits' | 'agent' | 'changes'
+    >,
+    Pick<TurnEngineParts, 'registry' | 'supports' | 'grantableScopes' | 'standardLocale' | 'track'> {
   readonly faults: FaultSettings | null
   readonly wordings: Pick<Wordings, 'in'>
   /** The company's name, as people are told it. */
@@ -26,6 +29,8 @@ export interface Conversations {
   readonly parts: ConversationParts
   /** Null where nothing is streamed. */
   readonly streams: Streams | null
+  /** What runs the turns of the Company Agent, and finds those that were left. */
+  readonly turns: DurableWork
 }
 
 /** Makes what accepts, reads and closes. */
@@ -42,7 +47,9 @@ export function createConversations({
     people: createPeople({ scope, now, ...settings, wordings, organization, hasAgent: agent !== null }),
     queue: createConversationQueue(),
     at: (point, id) => faults?.atPoint?.(point, id),
+    begin: (id) => turns.begin(id),
   }
   const streams = settings.streams && createStreams({ ...parts, settings: settings.streams, ending })
-  return { parts, streams }
+  const turns = createTurnEngine({ ...parts, ...options, wordings })
+  return { parts, streams, turns }
 }

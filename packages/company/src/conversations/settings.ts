@@ -3,6 +3,7 @@ import { isPlain, refuseUnknown } from '../config-shapes.ts'
 import { wrong } from '../configuration-error.ts'
 import { type CheckedPeople, checkPeople, type PeopleConfig } from './people-settings.ts'
 import { type CheckedStreams, checkStreams, type StreamSettings } from './stream-settings.ts'
+import { type CheckedTurn, checkTurn, type TurnConfig } from './turn-settings.ts'
 
 /** The settings for conversations (7). */
 export interface ConversationsConfig {
@@ -13,7 +14,7 @@ export interface ConversationsConfig {
 }
 
 /** What a company may set about conversations. */
-export interface ConversationSettings extends PeopleConfig {
+export interface ConversationSettings extends PeopleConfig, TurnConfig {
   /** Makes the conversations endpoint a service with tokens of its own (4.3): an absolute URI. */
   readonly resource?: string
   /** How many conversations one User may have open at once: 100 when left out. */
@@ -23,7 +24,7 @@ export interface ConversationSettings extends PeopleConfig {
 }
 
 /** {@link ConversationsConfig}, once it is known to be right. */
-export interface CheckedConversations extends CheckedPeople {
+export interface CheckedConversations extends CheckedPeople, CheckedTurn {
   readonly resource: string | undefined
   readonly open: number
   /** Null where nothing is streamed. */
@@ -45,12 +46,19 @@ export function checkConversations({ agent, conversations }: ConversationsConfig
   if (conversations === undefined) return agent === undefined ? null : checked({})
   if (!isPlain(conversations))
     throw wrong("Write conversations: { resource: 'https://…' }, or {} for conversations as they are.")
-  refuseUnknown('conversations', conversations, ['resource', 'open', 'people', 'inactivity', 'streams'])
+  refuseUnknown('conversations', conversations, ['resource', 'open', 'people', 'inactivity', 'streams', 'turn'])
   return checked(conversations)
 }
 
-function checked({ resource, open = standardOpen, streams, ...people }: ConversationSettings): CheckedConversations {
+function checked({
+  resource,
+  open = standardOpen,
+  streams,
+  turn,
+  ...people
+}: ConversationSettings): CheckedConversations {
   if (!Number.isInteger(open) || open < 1 || open > 10_000)
     throw wrong(`\`conversations.open\` is a whole number from 1 to 10000, such as ${standardOpen}.`)
-  return { resource, open, streams: checkStreams(streams), ...checkPeople(people) }
+  const checkedTurn = checkTurn(turn === undefined ? {} : { turn })
+  return { resource, open, streams: checkStreams(streams), ...checkPeople(people), ...checkedTurn }
 }

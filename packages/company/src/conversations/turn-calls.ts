@@ -152,10 +152,12 @@ export function createTurnCalls(
         let until = upTo
         if (found !== null && 'upTo' in found) until = found.upTo
         else {
-          until = (await current()).asked
-          if (until <= upTo) return []
+          until = Math.max(upTo, (await current()).asked)
+          // That there was nothing is recorded too: begun again, the turn would answer what came later, and pass over the answer
+          // as one that it had said.
           await record('more', { upTo: until })
         }
+        if (until <= upTo) return []
         const came = await messagesBetween(await parts.scope(), { id, after: upTo, until })
         upTo = Math.max(upTo, until)
         return came

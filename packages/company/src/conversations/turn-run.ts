@@ -4,8 +4,10 @@ import { cutText } from '../company-agent/said.ts'
 import type { CompanyAgent, Turn } from '../company-agent/turn.ts'
 import { forLog } from '../tools/run.ts'
 import type { Wordings } from '../words/wording.ts'
+import { closeConversation } from './closing.ts'
 import { turnEnded } from './conversation.ts'
 import { handedOff, type WhoComes } from './handoff.ts'
+import { notesOf } from './notes.ts'
 import { standingNow } from './rights-now.ts'
 import type { ConversationRow, Decision } from './row.ts'
 import { createTurnCalls, safely, type TurnCalls } from './turn-calls.ts'
@@ -21,30 +23,23 @@ import { createWriting, TurnLost, type TurnWriting } from './turn-writing.ts'
 
 /** What turns are run with. */
 export interface TurnParts extends ToolParts {
-  /** The company's own agent, or one that only hands off. */
-  readonly companyAgent: CompanyAgent
   readonly wordings: Pick<Wordings, 'in'>
   /** The language of whoever names none. */
   readonly standardLocale: string
   /** Every scope that some sign-in can grant: nothing else is asked for, whatever a model says. */
   readonly grantableScopes: readonly string[]
-  /** Milliseconds that a turn may take. */
-  readonly turnTimeout: number
-  /** Hands on a piece of a message that is being said (7.6). */
-  readonly piece: (
-    id: string,
-    piece: { readonly messageId: string; readonly from: number; readonly text: string },
-  ) => void
-  /** Whether somebody of the company would take the conversation over now (7.9). */
-  readonly whoComes: (row: ConversationRow) => Promise<WhoComes>
-  /** Closes a conversation and what hangs on it (7.12), unless `check` throws. */
-  readonly close: (id: string, check: (row: ConversationRow) => void) => Promise<unknown>
-  /** What people wrote for the agent when they handed the conversation back, oldest first. */
-  readonly notesFor: (id: string) => Promise<readonly string[]>
 }
 
 /** How a turn was left. `late`: what was still being said when it was, once that is known. */
 export type TurnEnd = { readonly how: 'ended' } | { readonly how: 'stopped' | 'lost'; readonly late: Promise<string> }
+
+/** Without an agent of the company's own, people answer alone (7.9). */
+const handsOff: CompanyAgent = async function* () {
+  yield { type: 'handoff' }
+}
+
+/** How many notes an agent is given. */
+const mostNotes = 20
 
 /** How often a turn is begun, before it is given up. */
 const mostAttempts = 3
@@ -91,14 +86,14 @@ async function speak(parts: TurnParts, { row, writing, calls, stop }: Running): 
   const [{ history, asked }, { principal, session }, notes] = await Promise.all([
     parts.scope().then((scope) => historyOf(scope, row)),
     standingNow(parts, row),
-    parts.notesFor(row.id),
+    notesFor(parts, row),
   ])
   const offered = session === 'blocked' ? { tools: [], locked: [] } : await offeredTools(parts, principal)
   const isDirect = row.parent_id !== null
   let over = stop
   const ending: AgentEnd = await runAgent({
-    agent: parts.companyAgent,
-    time: parts.turnTimeout,
+    agent: parts.agent ?? handsOff,
+    time: parts.settings.turnTimeout,
     stop,
     turn(signal, flush): Turn {
       over = signal
@@ -126,7 +121,7 @@ async function speak(parts: TurnParts, { row, writing, calls, stop }: Running): 
     listener: {
       piece(text, from) {
         const messageId = writing.nextMessageId()
-        if (messageId !== null) parts.piece(row.id, { messageId, from, text })
+        if (messageId !== null) parts.changes.piece(row.id, { messageId, from, text })
       },
       async thing(thing) {
         if (thing.type === 'call') return calls.call(thing.name, thing.input, over)
@@ -176,8 +171,9 @@ async function speak(parts: TurnParts, { row, writing, calls, stop }: Running): 
         await handOff(thing.reason)
         return true
       case 'close':
-        await parts.close(row.id, (current) => {
+        await closeConversation(parts, row.id, (current) => {
           if (!writing.isOurs(current)) throw new TurnLost()
+          return true
         })
         return true
     }
@@ -196,7 +192,7 @@ async function speak(parts: TurnParts, { row, writing, calls, stop }: Running): 
 
   /** 7.9: somebody takes over, or it is told that nobody is there; the turn is over either way. */
   async function handOff(reason: string | undefined): Promise<void> {
-    const who = await parts.whoComes(writing.latest())
+    const who = await parts.people.whoComes(writing.latest())
     await parts.at('turn-ending', row.id)
     await writing.write((current) => handOffDecision(current, who, reason))
     await parts.at('turn-ended', row.id)
@@ -228,6 +224,16 @@ async function withWords(text: string, say: () => Promise<void>): Promise<void> 
   } catch (error) {
     throw error instanceof TurnLost ? new TurnLost(text) : error
   }
+}
+
+/** What people wrote for the agent when they handed the conversation back, oldest first. */
+async function notesFor(parts: TurnParts, { id, notes }: ConversationRow): Promise<readonly string[]> {
+  if (notes === 0) return []
+  const all = await notesOf(await parts.scope(), id)
+  return all
+    .filter(({ kind }) => kind === 'handback')
+    .slice(-mostNotes)
+    .map(({ text }) => text)
 }
 
 /** 7.4: what was shared of the User's situation, and the language to write in. */

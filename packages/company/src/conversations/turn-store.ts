@@ -116,8 +116,7 @@ const stepText = `insert into poppy_steps (company, conversation_id, turn, step,
     cast(:recorded as text), cast(:now as bigint)
   from poppy_conversations c
   where c.company = cast(:company as text) and c.id = :id and c.runner = cast(:runner as bigint)
-    and c.responder = 'agent' and c.status <> 'closed'
-  returning step`
+    and c.responder = 'agent' and c.status <> 'closed'`
 const step = statement<
   {
     readonly id: string
@@ -129,7 +128,8 @@ const step = statement<
     readonly now: number
   },
   { readonly step: number }
->({ sqlite: stepText, postgres: stepText })
+  // Held: an erasure at the same moment finds the step, or has it find no conversation.
+>({ sqlite: `${stepText} returning step`, postgres: `${stepText} for key share of c returning step` })
 
 /** Records a step of a turn, once. False when the turn is another's by now. */
 export async function recordStep(

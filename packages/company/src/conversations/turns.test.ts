@@ -10,6 +10,7 @@ import { insertSession } from '../sessions/store.ts'
 import { tool } from '../tools/tool.ts'
 import { closed, decision } from './conversation.ts'
 import { withConversation } from './ledger.ts'
+import { notesOf } from './notes.ts'
 import { findConversation } from './store.ts'
 
 // Turns, taken by one instance or several, of which some die, hang, or close in the middle.
@@ -187,7 +188,7 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
 
   test('that a person takes over is stopped in the middle, and what it still says is a draft', async () => {
     const going = slow('I look.', 'The suite costs 300 €.')
-    const { scope, parts, engine, idle, drafts } = await one(going.agent)
+    const { scope, parts, engine, idle } = await one(going.agent)
     const { id } = await startConversation(scope)
     engine.begin(id)
     const turn = await going.begun
@@ -207,12 +208,14 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
     going.goOn()
     await idle()
     expect(await told(scope, id)).toEqual([question, 'working/agent', 'agent: I look.', 'idle/human'])
-    expect(drafts).toEqual(['The suite costs 300 €.'])
+    expect(await notesOf(scope, id)).toMatchObject([
+      { kind: 'draft', who: '{"agent":true}', text: 'The suite costs 300 €.' },
+    ])
   })
 
   test('in a conversation that is closed meanwhile is stopped, and nothing of it is kept', async () => {
     const going = slow('I look.', 'It is.')
-    const { scope, parts, engine, idle, drafts, clock } = await one(going.agent)
+    const { scope, parts, engine, idle, clock } = await one(going.agent)
     const { id } = await startConversation(scope)
     engine.begin(id)
     await going.begun
@@ -220,7 +223,7 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
     going.goOn()
     await idle()
     expect((await told(scope, id)).slice(2)).toEqual(['agent: I look.', 'closed/agent'])
-    expect(drafts).toEqual([])
+    expect(await notesOf(scope, id)).toEqual([])
   })
 
   test('answers what it was asked; what comes meanwhile is answered by the next, and working stays', async () => {

@@ -1,5 +1,6 @@
 import { forLog } from '../tools/run.ts'
 import { withConversation } from './ledger.ts'
+import { changeWithNote } from './notes.ts'
 import type { ConversationRow } from './row.ts'
 import { findConversation } from './store.ts'
 import { runTurn, type TurnParts } from './turn-run.ts'
@@ -14,8 +15,6 @@ import { isHeld } from './turn-writing.ts'
 
 /** What the engine is made with. */
 export interface TurnEngineParts extends TurnParts {
-  /** Keeps for the staff what the agent said after a person took over (7.9). */
-  readonly keepDraft: (id: string, text: string) => Promise<unknown>
   /** Has the end of the Company wait for something. */
   readonly track: <T>(work: Promise<T>) => Promise<T>
 }
@@ -166,7 +165,11 @@ export function createTurnEngine(parts: TurnEngineParts): TurnEngine {
     try {
       const text = await within(late)
       const row = text === '' ? null : await findConversation(await parts.scope(), id)
-      if (row?.responder === 'human') await parts.keepDraft(id, text)
+      if (row?.responder !== 'human') return
+      await changeWithNote(parts, id, () => ({
+        decision: { set: {}, events: [] },
+        note: { kind: 'draft', staff: null, text },
+      }))
     } catch (error) {
       log.error({ conversation: id, error: forLog(error) }, 'a late reply could not be kept')
     }
@@ -176,7 +179,7 @@ export function createTurnEngine(parts: TurnEngineParts): TurnEngine {
   async function within(late: Promise<string>): Promise<string> {
     const { promise: nothing, resolve } = Promise.withResolvers<string>()
     const give = () => resolve('')
-    const timer = setTimeout(give, parts.turnTimeout)
+    const timer = setTimeout(give, parts.settings.turnTimeout)
     closing.signal.addEventListener('abort', give, { once: true })
     if (isStopped()) give()
     try {
