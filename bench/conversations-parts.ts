@@ -73,7 +73,14 @@ export async function partsOf(
     now: Date.now,
     random: (length) => crypto.getRandomValues(new Uint8Array(length)),
     log: quiet,
-    settings: { resource: undefined, open: 10_000, hours: null, timing: standardTiming, streams: null },
+    settings: {
+      resource: undefined,
+      open: 10_000,
+      hours: null,
+      timing: standardTiming,
+      streams: null,
+      turnTimeout: 120_000,
+    },
     people: {
       whoComes: async () => ({ comes: false, text: 'Nobody is here.' }),
       noneCame: () => 'Nobody came.',

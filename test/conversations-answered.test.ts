@@ -7,7 +7,7 @@ import { makeWorld } from './setup/world.ts'
 // A message is answered by the company's own agent, over real HTTP.
 
 describe.each(stores)('A message, on $name,', ({ missing, fresh }) => {
-  it.skipIf(missing)('is answered by the Company Agent async () => {
+  it.skipIf(missing)('is answered by the Company Agent', async () => {
     const store = (await fresh()).store()
     const world = await makeWorld(
       {
@@ -19,7 +19,7 @@ describe.each(stores)('A message, on $name,', ({ missing, fresh }) => {
     )
     const token = (await (await world.agent.startSession()).json()) as { readonly access_token: string }
     const at = converse(world.agent, token.access_token)
-    const answer = await at.start(said('Hello?'), { query: '?wait=10' });
+    const answer = await at.start(said('Hello?'), { query: '?wait=10' })
     const page = await pageOf(answer)
     const events: WireEvent[] = [...page.events]
     expect(words(events)).toEqual(['user as agent: Hello?', 'working/agent', 'agent: You said: Hello?', 'idle/agent'])

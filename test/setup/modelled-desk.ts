@@ -2,9 +2,7 @@ import { z } from 'zod'
 import { createChanges } from '../../packages/company/src/changes/changes.ts'
 import type { CompanyAgent } from '../../packages/company/src/company-agent/turn.ts'
 import { careForConversations } from '../../packages/company/src/conversations/caring.ts'
-import { closeConversation } from '../../packages/company/src/conversations/closing.ts'
 import { createConversationQueue } from '../../packages/company/src/conversations/ledger.ts'
-import { changeWithNote, notesOf } from '../../packages/company/src/conversations/notes.ts'
 import { createPeople } from '../../packages/company/src/conversations/presence.ts'
 import { type CheckedConversations, checkConversations } from '../../packages/company/src/conversations/settings.ts'
 import {
@@ -83,7 +81,7 @@ export function startDesk(options: {
     alive()
     return { db: guarded, company }
   }
-  const settings = checkConversations({ agent, conversations: {} }) as CheckedConversations
+  const settings = checkConversations({ agent, conversations: { turn: { timeout: 600 } } }) as CheckedConversations
   const registry = createToolRegistry(
     [
       tool({
@@ -116,25 +114,9 @@ export function startDesk(options: {
     },
     registry,
     supports: async () => true,
-    companyAgent: agent,
     wordings,
     standardLocale: 'en-GB',
     grantableScopes: scopes,
-    turnTimeout: 600_000,
-    piece: () => {},
-    whoComes: people.whoComes,
-    close: (id, check) =>
-      closeConversation(parts, id, (row) => {
-        check(row)
-        return true
-      }),
-    notesFor: async (id) =>
-      (await notesOf(await scope(), id)).filter(({ kind }) => kind === 'handback').map(({ text }) => text),
-    keepDraft: (id, text) =>
-      changeWithNote(parts, id, () => ({
-        decision: { set: {}, events: [] },
-        note: { kind: 'draft', staff: null, text },
-      })),
     track(work) {
       running.add(work)
       const over = () => running.delete(work)
