@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { now as start } from '../../../../test/setup/rows.ts'
 import { type FreshStore, silent, stores } from '../../../../test/setup/stores.ts'
 import {
@@ -14,6 +14,7 @@ import {
 } from '../../../../test/setup/worked-operation.ts'
 import { addWork, backlog } from '../outbox/store.ts'
 import type { Scope } from '../store/database.ts'
+import { postgres } from '../store/postgres.ts'
 import type { OperationHooks } from './hooks.ts'
 import { failed, succeeded, unknown } from './outcome.ts'
 import { settle } from './settle.ts'
@@ -425,12 +426,18 @@ describe.each(stores)('operations on $name', ({ name, missing, fresh }) => {
     'have their outcome written though the database ends every connection when they are %s',
     async (where) => {
       const store = await fresh()
-      const [scope, other] = [await open(store), await open(store)]
+      const other = await open(store)
+      // The server is the whole run's: only the connections of this test end.
+      const named = new URL(store.address.kind === 'postgres' ? store.address.url : '')
+      named.searchParams.set('application_name', `ended ${where}`)
+      const db = await postgres(named.href.replaceAll('+', '%20')).open({ now: () => start, log: silent })
+      onTestFinished(db.close)
+      const scope = { db, company }
       await confirmed(scope)
       let performed = 0
       const endAll = () =>
         sql`select pg_terminate_backend(pid) from pg_stat_activity
-          where datname = current_database() and pid <> pg_backend_pid()`.execute(other.db.query as never)
+          where application_name = ${`ended ${where}`}`.execute(other.db.query as never)
       const worker = workerOf(
         scope,
         { now: start },
