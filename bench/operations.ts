@@ -1,6 +1,7 @@
 /**
  * Confirmed operations a second, from the confirmation to the written outcome, with a `perform` that does nothing: beside the
- * durable commits of such an operation done alone, and with a million finished ones in the table beside none.
+ * durable commits of such an operation done alone, and with a million finished ones in the table beside none. The rounds of all
+ * take turns, each in its database, so that a disk or a neighbour that has a bad minute has it for all of them.
  *
  * Alone means: the same rows written by hand, in the same three commits (confirmed, started, ended), in tables with the same
  * indexes, and nothing read, checked or built. The figure for commits of a single small row stands beside it.
@@ -63,7 +64,16 @@ interface Place {
   readonly end: () => Promise<void>
 }
 
-async function measure(place: Place): Promise<readonly string[]> {
+/** A Company's operations on one database. */
+interface Running {
+  /** Proposes so many, and gives their ids. */
+  readonly propose: (count: number) => Promise<readonly string[]>
+  /** Confirms so many, and waits until each has its outcome. Gives operations a second. */
+  readonly confirm: (count: number) => Promise<number>
+  readonly end: () => Promise<void>
+}
+
+async function start(place: Place): Promise<Running> {
   const db = await place.open()
   const scope = { db, company }
   await db.query
@@ -103,7 +113,6 @@ async function measure(place: Place): Promise<readonly string[]> {
     },
   })
 
-  /** Confirms so many, and waits until each has its outcome. Gives operations a second. */
   async function confirm(count: number): Promise<number> {
     const ids = await propose(scope, count)
     const from = performance.now()
@@ -130,29 +139,44 @@ async function measure(place: Place): Promise<readonly string[]> {
     return perSecond
   }
 
-  await confirm(perRound)
-  await place.commitsAlone(await propose(scope, perRound))
+  return {
+    propose: (count) => propose(scope, count),
+    confirm,
+    async end() {
+      operations.durable.stop()
+      await db.close()
+    },
+  }
+}
+
+/** `place` holds nothing but what is measured, `full` a million finished ones beside it; their rounds take turns. */
+async function measure(place: Place, full: Place): Promise<readonly string[]> {
+  const [none, many] = [await start(place), await start(full)]
+  await full.fill(finishedBefore)
+  await none.confirm(perRound)
+  await place.commitsAlone(await none.propose(perRound))
+  await many.confirm(perRound)
   const alone: number[] = []
   const small: number[] = []
   const product: number[] = []
+  const million: number[] = []
   for (let round = 0; round < rounds; round++) {
     small.push(await place.smallCommits(perRound))
-    alone.push(await place.commitsAlone(await propose(scope, perRound)))
-    product.push(await confirm(perRound))
+    alone.push(await place.commitsAlone(await none.propose(perRound)))
+    product.push(await none.confirm(perRound))
+    million.push(await many.confirm(perRound))
   }
-  await place.fill(finishedBefore)
-  const million: number[] = []
-  for (let round = 0; round < rounds; round++) million.push(await confirm(perRound))
-  operations.durable.stop()
-  await db.close()
+  await none.end()
+  await many.end()
 
   const ofCommits = median(product) / median(alone)
   const slower = median(product) / median(million)
   const verdict = (good: boolean) => (good ? 'met' : 'MISSED')
+  const { name } = place
   return [
-    `operations on ${place.name}: ${median(product).toFixed(0)}/s confirmed and done, their commits alone ${median(alone).toFixed(0)}/s, commits of a small row ${median(small).toFixed(0)}/s`,
-    `operations on ${place.name}: product/commits ${ofCommits.toFixed(2)}, at least ${leastOfCommits}: ${verdict(ofCommits >= leastOfCommits)}`,
-    `operations on ${place.name}: with a million finished ${median(million).toFixed(0)}/s, ${slower.toFixed(2)} times as long, at most ${mostWithMillion}: ${verdict(slower <= mostWithMillion)}`,
+    `operations on ${name}: ${spread(product)}/s confirmed and done, their commits alone ${spread(alone)}/s, commits of a small row ${spread(small)}/s`,
+    `operations on ${name}: product/commits ${ofCommits.toFixed(2)}, at least ${leastOfCommits}: ${verdict(ofCommits >= leastOfCommits)}`,
+    `operations on ${name}: with a million finished ${spread(million)}/s, ${slower.toFixed(2)} times as long, at most ${mostWithMillion}: ${verdict(slower <= mostWithMillion)}`,
   ]
 }
 
@@ -211,8 +235,13 @@ function median(figures: readonly number[]): number {
   return [...figures].sort((one, other) => one - other)[Math.floor(figures.length / 2)] ?? Number.NaN
 }
 
-function onSqlite(folder: string): Place {
-  const file = join(folder, 'poppy.db')
+/** The median, and from where to where they go. */
+function spread(figures: readonly number[]): string {
+  return `${median(figures).toFixed(0)} (${Math.min(...figures).toFixed(0)} to ${Math.max(...figures).toFixed(0)})`
+}
+
+function onSqlite(folder: string, title: string): Place {
+  const file = join(folder, `${title}.db`)
   return {
     name: 'SQLite',
     open: () => sqlite(file).open({ now: Date.now, log: quiet }),
@@ -252,6 +281,7 @@ function onSqlite(folder: string): Place {
       database.exec(
         filling(`(with recursive n(i) as (select 1 union all select i + 1 from n where i < ${count}) select i from n)`),
       )
+      database.exec('pragma wal_checkpoint(truncate)')
       database.close()
     },
     end: async () => {},
@@ -293,10 +323,21 @@ function onPostgres(url: string): Place {
     },
     async fill(count) {
       await pool.query(filling(`(select generate_series(1, ${count}) as i) as n`))
+      // Nobody has had them in this very minute: the server's own work on them is over.
       await pool.query('vacuum analyze')
+      await pool.query('checkpoint')
     },
     end: () => pool.end(),
   }
+}
+
+/** Makes another database on the server, and gives its URL. */
+async function anotherDatabase(server: string): Promise<string> {
+  const client = new pg.Client({ connectionString: server })
+  await client.connect()
+  await client.query('create database million')
+  await client.end()
+  return new URL('/million', server).href
 }
 
 const now = Date.now()
@@ -350,14 +391,14 @@ export async function measureOperations(): Promise<{ readonly text: string; read
   const folder = mkdtempSync(join(tmpdir(), 'poppyseed-bench-operations-'))
   const server = await startPostgres({ durable: true })
   try {
-    lines.push(...(await measure(onSqlite(folder))))
+    lines.push(...(await measure(onSqlite(folder, 'none'), onSqlite(folder, 'million'))))
     if ('missing' in server) lines.push(`operations on PostgreSQL: not measured, ${server.missing}`)
     else {
-      const place = onPostgres(server.url)
+      const [none, million] = [onPostgres(server.url), onPostgres(await anotherDatabase(server.url))]
       try {
-        lines.push(...(await measure(place)))
+        lines.push(...(await measure(none, million)))
       } finally {
-        await place.end()
+        await Promise.all([none.end(), million.end()])
       }
     }
   } finally {
