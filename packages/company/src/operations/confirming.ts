@@ -227,12 +227,13 @@ export async function confirm(
     const grant = await signIn(current)
     await parts.at('confirming', id)
     const now = parts.now()
+    const given = scopes.join(' ')
     const changed = await confirmOperation(scope, {
       id,
       now,
       confirmed: revision,
       approvedBy,
-      scopes: scopes.join(' '),
+      scopes: given,
       grantId: grant?.id ?? null,
       grantScopes: grant?.scopes ?? null,
       dueAt: now,
@@ -242,8 +243,20 @@ export async function confirm(
     if (changed !== null) {
       await parts.at('confirmed', id)
       parts.changes.changed(id)
-      // What was agreed is the revision that was read: it never changes.
-      const confirmed = { operation: changed, revision: current.revision }
+      // What was agreed is the revision that was read: it never changes. Of a proposal's row, only what comes back here does.
+      const operation = {
+        ...current.operation,
+        state: 'in_progress',
+        confirmed_revision: revision,
+        approved_by: approvedBy,
+        confirmed_at: now,
+        confirmed_scopes: given,
+        expires_at: null,
+        trail: changed.trail,
+        conversation_id: changed.conversation_id,
+        updated_at: now,
+      } as const
+      const confirmed: StoredOperation = { operation, revision: current.revision }
       parts.begin(id, confirmed)
       return confirmed
     }

@@ -1,15 +1,42 @@
 import type { Scope } from '../store/database.ts'
+import { askedText, forMany } from '../store/for-many.ts'
+import { gathered } from '../store/gather.ts'
 import { statement } from '../store/statement.ts'
 import type { GrantsTable, OperationsTable, RevisionsTable } from '../store/tables.ts'
 import { type Entry, entryOf, type StoredOperation, type TrailEntry } from './agreement.ts'
-import { beginTrail, type Change, type Changed, operationColumns, transition } from './transition.ts'
+import { beginTrail, type Change, type Changed, transition } from './transition.ts'
 
 /** Operations: what the store does with them. Each change is compare-and-set, so of two that come at once one is made. */
 
-type NewOperation = Changed
+type NewOperation = StoredOperation['operation']
 type NewRevision = Omit<RevisionsTable, 'company'>
 
-const columns = operationColumns
+const columns = [
+  'id',
+  'name',
+  'client_id',
+  'user_id',
+  'account',
+  'session_id',
+  'identity',
+  'state',
+  'revision',
+  'expires_at',
+  'confirmed_revision',
+  'approved_by',
+  'confirmed_at',
+  'confirmed_scopes',
+  'turn',
+  'started_at',
+  'unknown_since',
+  'cancel_asked_at',
+  'trail',
+  'result',
+  'created_at',
+  'updated_at',
+  'finished_at',
+  'conversation_id',
+] as const satisfies readonly (keyof NewOperation)[]
 
 const revisionColumns = [
   'operation_id',
@@ -70,12 +97,14 @@ function read({ db, company }: Scope) {
     .where('operation.company', '=', company)
 }
 
+type Row = Readonly<Record<string, unknown>>
+
 // The columns are ours, so the rows have the shape that the tables say.
-function part(row: Readonly<Record<string, unknown>>, prefix: string, names: readonly string[]): unknown {
+function part(row: Row, prefix: string, names: readonly string[]): unknown {
   return Object.fromEntries(names.map((name) => [name, row[`${prefix}${name}`]]))
 }
 
-function stored(row: Readonly<Record<string, unknown>>): StoredOperation {
+function stored(row: Row): StoredOperation {
   return {
     operation: part(row, 'o_', columns) as StoredOperation['operation'],
     revision: part(row, 'r_', revisionColumns) as StoredOperation['revision'],
@@ -92,10 +121,7 @@ const readText = (more: string, join: string) => `select ${[
     and latest.revision = operation.revision ${join}
   where operation.company = :company and operation.id = :id`
 const findText = readText('', '')
-const find = statement<{ readonly id: string }, Readonly<Record<string, unknown>>>({
-  sqlite: findText,
-  postgres: findText,
-})
+const find = statement<{ readonly id: string }, Row>({ sqlite: findText, postgres: findText })
 
 /** What confirming looks at beside the operation: the sign-in that the rights come from, as it stands. */
 export type GrantState = Pick<GrantsTable, 'id' | 'scopes' | 'expires_at' | 'revoked_at'>
@@ -105,20 +131,32 @@ const findBothText = readText(
   grantColumns.map((column) => `, sign_in.${column} as g_${column}`).join(''),
   'left join poppy_grants sign_in on sign_in.company = operation.company and sign_in.id = :grantId',
 )
-const findBoth = statement<{ readonly id: string; readonly grantId: string }, Readonly<Record<string, unknown>>>({
-  sqlite: findBothText,
-  postgres: findBothText,
-})
+type BothIds = { readonly id: string; readonly grantId: string }
+const findBoth = statement<BothIds, Row>({ sqlite: findBothText, postgres: findBothText })
+const findManyBoth = forMany<Row>(
+  (names) => `with asked as (${askedText(names)})
+    ${findBothText.replace('from poppy_operations', 'from asked cross join poppy_operations')}`,
+)
 
-/** An operation with its latest revision, and a sign-in as it stands, which is null when it is gone. In one round trip. */
-export async function findWithGrant(
-  scope: Scope,
-  ids: { readonly id: string; readonly grantId: string },
-): Promise<{ readonly stored: StoredOperation; readonly grant: GrantState | null } | null> {
-  const [row] = await findBoth(scope, ids)
-  if (row === undefined) return null
+/** What {@link findWithGrant} finds. */
+export interface WithGrant {
+  readonly stored: StoredOperation
+  readonly grant: GrantState | null
+}
+
+function both(row: Row): WithGrant {
   return { stored: stored(row), grant: row.g_id === null ? null : (part(row, 'g_', grantColumns) as GrantState) }
 }
+
+/** An operation with its latest revision, and a sign-in as it stands, which is null when it is gone. In one round trip. */
+export const findWithGrant: (scope: Scope, ids: BothIds) => Promise<WithGrant | null> = gathered({
+  async alone(scope, ids) {
+    const [row] = await findBoth(scope, ids)
+    return row === undefined ? null : both(row)
+  },
+  together: async (scope, items) =>
+    new Map((await findManyBoth(scope, items)).map((row) => [String(row.o_id), both(row)])),
+})
 
 /** An operation with its latest revision, or null. */
 export async function findOperation(scope: Scope, id: string): Promise<StoredOperation | null> {

@@ -1,4 +1,6 @@
 import type { Scope } from '../store/database.ts'
+import { askedName, askedText, forMany } from '../store/for-many.ts'
+import { gathered } from '../store/gather.ts'
 import { type Statement, statement } from '../store/statement.ts'
 import type { OperationsTable, OutboxTable } from '../store/tables.ts'
 import type { Entry } from './agreement.ts'
@@ -24,50 +26,22 @@ export interface Change {
   readonly tells?: boolean
 }
 
-/** What a change left: the whole row, so that nobody has to read it again. */
-export type Changed = Omit<OperationsTable, 'company' | 'to_erase'>
+/** What a change left, as far as anybody needs it: the rest of the row is what was read and what was set. */
+export type Changed = Pick<OperationsTable, 'id' | 'revision' | 'turn' | 'trail' | 'conversation_id'>
 
-/** The columns of {@link Changed}. */
-export const operationColumns = [
-  'id',
-  'name',
-  'client_id',
-  'user_id',
-  'account',
-  'session_id',
-  'identity',
-  'state',
-  'revision',
-  'expires_at',
-  'confirmed_revision',
-  'approved_by',
-  'confirmed_at',
-  'confirmed_scopes',
-  'turn',
-  'started_at',
-  'unknown_since',
-  'cancel_asked_at',
-  'trail',
-  'result',
-  'created_at',
-  'updated_at',
-  'finished_at',
-  'conversation_id',
-] as const satisfies readonly (keyof Changed)[]
-const returned = operationColumns.join(', ')
+const returned = 'id, revision, turn, trail, conversation_id'
 
 /** The id of the one row of work that an operation has: it is performed, and asked about afterwards. */
 export const workId = (operationId: string): string => `run:${operationId}`
 
 type Values = Readonly<Record<string, unknown>>
-type Returned = Changed
 
 const entryColumns = '(company, operation_id, number, event, at, revision, channel, who, detail)'
 const outboxColumns = '(company, id, kind, operation_id, payload, due_at, attempts, created_at)'
 
 /**
- * Makes a change of its SQL. On PostgreSQL it is one statement; on SQLite several, in one transaction, which cost no round
- * trip.
+ * Makes a change of its SQL. On PostgreSQL it is one statement, for as many operations as are to be changed so at that moment;
+ * on SQLite several, in one transaction, which cost no round trip.
  * @param set what is set, such as `state = 'cancelled'`
  * @param where when, beside the id: such as `state = 'proposed'`
  * @param work what the operation's work becomes
@@ -83,21 +57,30 @@ export function transition<Own extends object>(
   const workText = workTexts[work === 'perform' || work === 'reconcile' ? 'put' : work]
   const kind = work === 'none' || work === 'same' ? 'perform' : work
   // Each table that a statement may write costs it something, written or not: so there is one for each case.
-  const onPostgres = (notes: boolean, tells: boolean) =>
-    statement<Values, Returned>({
+  const onPostgres = (notes: boolean, tells: boolean) => {
+    const also = `${notes ? notedText : ''} ${tells ? toldText : ''}`
+    const alone = statement<Values, Changed>({
       sqlite: 'select :company',
-      postgres: `with changed as (${update})
-      ${notes ? notedText : ''}
-      ${tells ? toldText : ''}
-      ${workText.postgres}
-      select ${returned} from changed`,
+      postgres: `with changed as (${update}) ${also} ${workText.postgres} select ${returned} from changed`,
     })
+    const together = forMany<Changed>(
+      (names) => `with asked as (${askedText(names)}), ${freeText}, changed as (
+          update poppy_operations set ${set === '' ? '' : `${set}, `}trail = trail + :notes, updated_at = :now from asked
+          where company = :company and id = :id and id in (select id from free) and ${where}
+          returning ${returned}, ${names.map(askedName).join(', ')})
+        ${also} ${workText.forMany ?? workText.postgres} select ${returned} from changed`,
+    )
+    return gathered<Values & { readonly id: string }, Changed | null>({
+      alone: async (scope, values) => (await alone(scope, values))[0] ?? null,
+      together: async (scope, items) => new Map((await together(scope, items)).map((row) => [row.id, row])),
+    })
+  }
   const variants = { told: onPostgres(true, true), noted: onPostgres(true, false), silent: onPostgres(false, false) }
-  const updateRow = onSqlite<Returned>(update)
+  const updateRow = onSqlite<Changed>(update)
   const putWork = workText.sqlite === '' ? null : onSqlite<never>(workText.sqlite)
 
   return async (scope, { entry, dueAt, tells = false, ...own }) => {
-    const values: Values = {
+    const values = {
       ...own,
       notes: entry === undefined ? 0 : 1,
       event: entry?.event ?? '',
@@ -108,7 +91,7 @@ export function transition<Own extends object>(
     }
     if (scope.db.name === 'postgres') {
       const variant = entry === undefined ? variants.silent : tells ? variants.told : variants.noted
-      return (await variant(scope, values))[0] ?? null
+      return variant(scope, values)
     }
     return scope.db.transaction(async () => {
       const [changed] = await updateRow(scope, values)
@@ -124,6 +107,11 @@ export function transition<Own extends object>(
 function onSqlite<Row>(sqlite: string): Statement<Values, Row> {
   return statement<Values, Row>({ sqlite, postgres: 'select :company' })
 }
+
+// Whoever holds one of them has only that one wait: it is left out here, and changed alone.
+const freeText = `free as (select poppy_operations.id from asked
+  join poppy_operations on poppy_operations.company = :company and poppy_operations.id = :id
+  for update of poppy_operations skip locked)`
 
 const notedText = `, noted as (insert into poppy_trail ${entryColumns}
   select :company, cast(:id as text), trail, cast(:event as text), cast(:now as bigint),
@@ -141,13 +129,16 @@ const workTexts = {
       select :company, cast(:workId as text), cast(:kind as text), cast(:id as text), null, cast(:dueAt as bigint), 0,
         cast(:now as bigint) from changed
       on conflict (company, id) do update set kind = excluded.kind, due_at = excluded.due_at)`,
+    forMany: null,
   },
   none: {
     sqlite: 'delete from poppy_outbox where company = :company and id = :workId',
     postgres: `, worked as (delete from poppy_outbox
       where company = :company and id = cast(:workId as text) and exists (select 1 from changed))`,
+    forMany: `, worked as (delete from poppy_outbox using changed
+      where poppy_outbox.company = :company and poppy_outbox.id = :workId)`,
   },
-  same: { sqlite: '', postgres: '' },
+  same: { sqlite: '', postgres: '', forMany: null },
 } as const
 
 const addEntryText = `insert into poppy_trail ${entryColumns}

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { CompiledQuery, type Kysely, type Transaction } from 'kysely'
-import type { Database } from './database.ts'
+import type { Database, Plan } from './database.ts'
 import { schemaVersion } from './migrations.ts'
 import type { Notices } from './notices.ts'
 import type { Tables } from './tables.ts'
@@ -29,7 +29,7 @@ export interface Parts {
     readonly inTransaction: Run
   }
   /** Runs prewritten SQL outside of any transaction, on whatever connection is free. */
-  readonly runAlone?: (...statement: Parameters<Run>) => Promise<readonly unknown[]>
+  readonly runAlone?: (sql: string, parameters: readonly unknown[], plan: Plan) => Promise<readonly unknown[]>
   readonly overwrite?: () => Promise<void>
   readonly notices?: Notices
   readonly close: () => Promise<void>
@@ -65,12 +65,13 @@ export function bindDatabase(parts: Parts): Database {
       await durable
       return result
     },
-    async run(sql, parameters) {
+    isInTransaction: () => here.getStore() !== undefined,
+    async run(sql, parameters, plan = 'kept') {
       const inside = here.getStore()
       if (runNow && inside && !inside.isOver) return runNow.inTransaction(sql, parameters)
       if (!inside && runNow?.isPossible())
         return sql.startsWith('select') ? runNow.read(sql, parameters) : runNow.write(sql, parameters)
-      if (!inside && runAlone) return runAlone(sql, parameters)
+      if (!inside && runAlone) return runAlone(sql, parameters, plan)
       return (await (inside?.transaction ?? root).executeQuery(CompiledQuery.raw(sql, [...parameters]))).rows
     },
     ...(overwrite ? { overwrite } : {}),

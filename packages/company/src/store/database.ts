@@ -9,11 +9,13 @@ export interface Database {
   readonly query: Kysely<Tables>
   /** Runs all queries of `run` in one transaction; nested calls join the outer one. Never await HTTP or a handler inside. */
   readonly transaction: <T>(run: () => Promise<T>) => Promise<T>
+  /** Whether the caller runs inside {@link Database.transaction}. */
+  readonly isInTransaction: () => boolean
   /**
    * Runs SQL that was written beforehand (`statement.ts`), without building it anew; joins the transaction around it
    * like {@link Database.query}. For the paths that every request takes.
    */
-  readonly run: (sql: string, parameters: readonly unknown[]) => Promise<readonly unknown[]>
+  readonly run: (sql: string, parameters: readonly unknown[], plan?: Plan) => Promise<readonly unknown[]>
   /**
    * Milliseconds since 1970. Replay marks written before this moment may be lost (a power cut with relaxed durability),
    * so what could have been accepted before it is refused (4.3). 0 where marks are durable.
@@ -30,6 +32,9 @@ export interface Database {
   readonly health: () => Promise<{ readonly schema: number }>
   readonly close: () => Promise<void>
 }
+
+/** Whether PostgreSQL may keep how it runs a statement, or plans it anew for the tables and the values as they are then. */
+export type Plan = 'kept' | 'anew'
 
 /** What `sqlite(…)` and `postgres(…)` give: opened and migrated when the Company starts. */
 export interface Store {

@@ -1,7 +1,7 @@
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import type { Pool } from 'pg'
 import { bindDatabase } from './bound-database.ts'
-import type { Database, Logger, StoreContext } from './database.ts'
+import type { Database, Logger, Plan, StoreContext } from './database.ts'
 import { latestSchema, migrate, refuseNewer, requireCurrent, schemaVersion } from './migrations.ts'
 import type { PostgresOptions } from './postgres.ts'
 import { createPostgresNotices } from './postgres-notices.ts'
@@ -21,10 +21,14 @@ export async function openPostgres(
   const wrapped = wrapPool(pool, { namedStatements, log, ...(onQuery ? { onQuery } : {}) })
   const root = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: wrapped }) })
   // The query builder's own way to a connection costs more than some of these statements.
-  async function runAlone(sql: string, parameters: readonly unknown[]): Promise<readonly unknown[]> {
+  async function runAlone(
+    sql: string,
+    parameters: readonly unknown[],
+    plan: Plan = 'kept',
+  ): Promise<readonly unknown[]> {
     const client = await wrapped.connect()
     try {
-      return (await client.query<unknown>(sql, parameters)).rows
+      return (await client.query(sql, parameters, plan)).rows
     } finally {
       client.release()
     }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import type { CustomTypesConfig, Pool, PoolClient, QueryConfig } from 'pg'
-import type { Logger } from './database.ts'
+import type { Logger, Plan } from './database.ts'
 
 /** A `pg` pool in the shape that Kysely's PostgreSQL dialect takes, with what a server that stays up needs. */
 
@@ -21,10 +21,22 @@ export interface WrapSettings {
 /** `int8`, which is what counts and times are. */
 const int8 = 20
 
+/** A connection, for Kysely and for statements that say how they are planned. */
+export interface WrappedClient extends Omit<PostgresPoolClient, 'query'> {
+  readonly query: PostgresPoolClient['query'] &
+    ((sql: string, values: readonly unknown[], plan: Plan) => Promise<{ readonly rows: readonly unknown[] }>)
+}
+
+/** A pool of them. */
+export interface WrappedPool extends PostgresPool {
+  readonly connect: () => Promise<WrappedClient>
+  readonly end: () => Promise<void>
+}
+
 /** Wraps a pool for Kysely: named statements, listeners for lost connections, int8 as number. */
-export function wrapPool({ pool, ours }: OwnPool, settings: WrapSettings): PostgresPool & { end: () => Promise<void> } {
+export function wrapPool({ pool, ours }: OwnPool, settings: WrapSettings): WrappedPool {
   const { log } = settings
-  const wrapped = new WeakMap<PoolClient, PostgresPoolClient>()
+  const wrapped = new WeakMap<PoolClient, WrappedClient>()
   // A lost connection is an 'error' event, on the pool when idle and on the client when checked out. Without a listener
   // either one ends the process. The driver's message names hosts and users, so only its code is logged.
   const noteLoss = (error: Error) => {
@@ -53,7 +65,7 @@ export function wrapPool({ pool, ours }: OwnPool, settings: WrapSettings): Postg
   }
 }
 
-function wrapClient(client: PoolClient, { namedStatements, onQuery }: WrapSettings): PostgresPoolClient {
+function wrapClient(client: PoolClient, { namedStatements, onQuery }: WrapSettings): WrappedClient {
   // For our statements alone: a setting for the whole process would change what the company's own queries give.
   const types: CustomTypesConfig = {
     getTypeParser: (oid, format) => (oid === int8 ? Number : client.getTypeParser(oid, format)),
@@ -62,14 +74,14 @@ function wrapClient(client: PoolClient, { namedStatements, onQuery }: WrapSettin
     get processID() {
       return (client as { processID?: number }).processID ?? 0
     },
-    query(text: unknown, values?: readonly unknown[]) {
+    query(text: unknown, values?: readonly unknown[], plan: Plan = 'kept') {
       // Kysely's other form is a cursor, for streams, which no query of ours is.
       if (typeof text !== 'string') throw new TypeError('Streams are not supported.')
       onQuery?.(text)
       const query: QueryConfig = { text, types }
       if (values !== undefined && values.length > 0) {
         query.values = [...values]
-        const name = namedStatements ? nameOf(text) : null
+        const name = namedStatements && plan === 'kept' ? nameOf(text) : null
         if (name !== null) query.name = name
       }
       return client.query(query) as never

@@ -1,4 +1,4 @@
-import type { Database, Scope } from './database.ts'
+import type { Database, Plan, Scope } from './database.ts'
 
 /** A statement that was written beforehand: values by name, the Company filled in from the scope. */
 export type Statement<Values, Row> = (scope: Scope, values: Values) => Promise<readonly Row[]>
@@ -30,6 +30,7 @@ function prepare(text: string, name: Database['name']): Prepared {
  */
 export function statement<Values extends object, Row>(
   texts: Readonly<Record<Database['name'], string>>,
+  plan: Plan = 'kept',
 ): Statement<Values, Row> {
   const prepared = { sqlite: prepare(texts.sqlite, 'sqlite'), postgres: prepare(texts.postgres, 'postgres') }
   for (const { order } of Object.values(prepared)) {
@@ -42,6 +43,7 @@ export function statement<Values extends object, Row>(
     return (await db.run(
       sql,
       order.map((name) => named[name]),
+      plan,
     )) as readonly Row[]
   }
 }
