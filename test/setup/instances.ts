@@ -15,6 +15,8 @@ export interface Instances {
   readonly worlds: readonly World[]
   /** Sends what the agent does next to this instance. */
   readonly turnTo: (number: number) => World
+  /** From here on sends each request to the next instance. */
+  readonly alternate: () => void
 }
 
 /** Makes one instance for each store and configuration. The agent is known at all of them. */
@@ -24,8 +26,10 @@ export async function makeInstances(
   const clock = { now: Date.parse('2026-11-30T12:00:00Z') }
   const worlds: World[] = []
   let current = 0
+  let alternates = false
   const turnTo = (number: number) => {
     current = number
+    alternates = false
     const world = worlds[number]
     if (!world) throw new Error(`there is no instance ${number}`)
     return world
@@ -34,7 +38,12 @@ export async function makeInstances(
     clientId: 'https://roaming.example/agent.json',
     now: () => clock.now,
     origin: 'https://miramar.example',
-    send: (request) => turnTo(current).send(request),
+    send(request) {
+      if (alternates) current = (current + 1) % worlds.length
+      const world = worlds[current]
+      if (!world) throw new Error('there is no instance')
+      return world.send(request)
+    },
   })
   const fetchDocument = async (url: string) => {
     if (agent.documents[url] === undefined) throw new Error('nothing at this address')
@@ -43,7 +52,10 @@ export async function makeInstances(
   for (const { store, config } of parts) {
     worlds.push(await makeWorld({ now: () => clock.now, fetchDocument, ...config }, store))
   }
-  return { clock, agent, worlds, turnTo }
+  const alternate = () => {
+    alternates = true
+  }
+  return { clock, agent, worlds, turnTo, alternate }
 }
 
 /** SQLite in a file of the test's own: each call gives a store on the same file. */
