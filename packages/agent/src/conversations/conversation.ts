@@ -94,7 +94,10 @@ export interface Conversation {
   readonly reply: (message: string | OutgoingMessage, options?: ReplyOptions) => Promise<ConversationReply>
   /** The same for the owner's own words. */
   readonly replyToUser: (words: string, options?: ReplyOptions) => Promise<ConversationReply>
-  /** Waits until the Company's turn is over, such as after `start`, and gives what wasn't handled yet. */
+  /**
+   * Waits until the Company's turn is over, such as after `start`, and gives what wasn't handled yet. Where it is over already
+   * it gives that at once; what may come of itself, such as the outcome of an operation, is for {@link Conversation.follow}.
+   */
   readonly answer: (options?: ReplyOptions) => Promise<ConversationReply>
   /**
    * Does what an `authorization` event asks for (7.11): the Account Token first, else `signIn`; then it tells the Company to go

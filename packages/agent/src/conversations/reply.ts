@@ -118,6 +118,8 @@ export async function awaitReply(
     page = sent.page
     standing = await stands(sent)
   }
+  // Where nothing was sent its turn may be over already: then there is nothing to wait for.
+  let isFirst = content === undefined
   let expired = 0
   for (let empty = 0; ; ) {
     if (page) {
@@ -138,11 +140,13 @@ export async function awaitReply(
     }
     const began = now()
     try {
-      const options = { cursor: trial.cursor(), wantsStream: false, isReconnect: false, wait: left(), signal }
+      const hold = isFirst ? 0 : left()
+      const options = { cursor: trial.cursor(), wantsStream: false, isReconnect: false, wait: hold, signal }
       const answer = await readEvents(parts, id, options)
+      isFirst = false
       page = answer.kind === 'page' ? answer.page : undefined
       // Not held, and nothing there: it isn't asked without a pause.
-      if (page?.events.length === 0 && now() - began < 1000) await wait(1000, signal)
+      if (page?.events.length === 0 && hold > 0 && now() - began < 1000) await wait(1000, signal)
     } catch (error) {
       signal?.throwIfAborted()
       if (!(error instanceof AgentError)) throw error
