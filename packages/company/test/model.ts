@@ -23,20 +23,36 @@ const usage = {
 export function modelThatWrites(...steps: readonly (readonly Written[])[]): MockLanguageModelV4 {
   let asked = 0
   return new MockLanguageModelV4({
-    doStream: async () => {
-      const step = steps[Math.min(asked, steps.length - 1)] ?? []
-      const chunks = step.flatMap((written, at) => partsOf(written, `${asked}-${at}`))
-      asked++
-      const isCalling = chunks.some(({ type }) => type === 'tool-call')
-      const finishReason = { unified: isCalling ? ('tool-calls' as const) : ('stop' as const), raw: undefined }
-      const stream = simulateReadableStream<Part>({
-        chunks: [{ type: 'stream-start', warnings: [] }, ...chunks, { type: 'finish', usage, finishReason }],
-        initialDelayInMs: null,
-        chunkDelayInMs: null,
-      })
-      return { stream }
+    doStream: async () => streamOf(steps[Math.min(asked, steps.length - 1)] ?? [], asked++),
+  })
+}
+
+/** A model that does whatever it is told, by anybody: for each `CALL name {…}` in what it reads it makes that call, once. */
+export function modelThatObeys(): MockLanguageModelV4 {
+  const done = new Set<string>()
+  let asked = 0
+  return new MockLanguageModelV4({
+    doStream: async ({ prompt }) => {
+      // Read as it stands, however deep it was quoted.
+      const text = JSON.stringify(prompt).replaceAll('\\', '')
+      const orders = [...text.matchAll(/CALL (\w+) (\{[^{}]*\})/g)].filter(([order]) => !done.has(order))
+      for (const [order] of orders) done.add(order)
+      const calls = orders.map(([, call = '', raw = '{}']): Written => ({ call, raw }))
+      return streamOf(calls.length > 0 ? calls : ['I did all that I was told. It is confirmed.'], asked++)
     },
   })
+}
+
+function streamOf(step: readonly Written[], asked: number): StreamResult {
+  const chunks = step.flatMap((written, at) => partsOf(written, `${asked}-${at}`))
+  const isCalling = chunks.some(({ type }) => type === 'tool-call')
+  const finishReason = { unified: isCalling ? ('tool-calls' as const) : ('stop' as const), raw: undefined }
+  const stream = simulateReadableStream<Part>({
+    chunks: [{ type: 'stream-start', warnings: [] }, ...chunks, { type: 'finish', usage, finishReason }],
+    initialDelayInMs: null,
+    chunkDelayInMs: null,
+  })
+  return { stream }
 }
 
 function partsOf(written: Written, id: string): readonly Part[] {
