@@ -42,11 +42,12 @@ async function openAgent() {
 const steps = [
   /^Discovered Hotel Miramar/,
   /^Started a Session, signed out/,
+  /^Asked the front desk about arriving after midnight, and was told: “Rooms are ready from three in the afternoon, and you can come as late as you like/,
   /^Searched rooms for two .* the cheapest is/,
   /told to sign in/,
   /^Sent maya@example\.com to the hotel’s own page.*poppy:read, poppy:write, loyalty/,
   /^Listed the bookings: .+ from \d{4}-\d\d-\d\d/,
-  /^Asked to book it\. The hotel proposes, and holds nothing yet: “Book .* 2 nights: .* in all, paid at the hotel\./,
+  /^Asked the front desk to book it\. It proposes, and holds nothing yet: “Book .* 2 nights: .* in all, paid at the hotel\./,
   /^The guest approved these terms, and the agent confirmed revision 1, only that/,
   /^The hotel booked it, once, as MIR-\d{5}, and says: succeeded/,
   /^Signed out/,

@@ -1,4 +1,13 @@
-import { type Account, type Company, type CompanyConfig, createCompany, type Logger, ToolError, tool } from 'poppyseed'
+import {
+  type Account,
+  type Company,
+  type CompanyAgent,
+  type CompanyConfig,
+  createCompany,
+  type Logger,
+  ToolError,
+  tool,
+} from 'poppyseed'
 import { sqlite } from 'poppyseed/sqlite'
 import { z } from 'zod'
 import { addBookingNote, bookingsOf, MAX_NOTE } from './bookings.ts'
@@ -21,6 +30,12 @@ type MediatedSignIn = NonNullable<NonNullable<CompanyConfig['signIn']>['mediated
 /** The cookie of an agent's browser. It has a name of its own beside the guest's. */
 const agentCookie = '__Host-miramar_agent'
 
+const hours = '09:00-13:00, 16:00-20:00'
+const deskHours = {
+  timeZone: 'Europe/Madrid',
+  ...{ mon: hours, tue: hours, wed: hours, thu: hours, fri: hours, sat: hours, sun: '10:00-13:00' },
+} as const
+
 /** The hotel as a Company of the Personal Agent Protocol: what it had to write is in this file, and in operations.ts. */
 export type HotelCompanyOptions = {
   readonly database: HotelDatabase
@@ -35,6 +50,8 @@ export type HotelCompanyOptions = {
   readonly isOutboxShown: boolean
   /** Where deposits are paid; without it agents can't pay one. */
   readonly payments?: PaymentService | undefined
+  /** Who answers at the front desk when agents write. */
+  readonly agent: CompanyAgent
   /** From which IP address a request comes. */
   readonly address: (request: Request) => string
   readonly log: Logger
@@ -71,6 +88,9 @@ export function createHotelCompany(options: HotelCompanyOptions): Company {
     browser: { cookie: agentCookie },
     tools: hotelTools(database, now),
     operations: hotelOperations({ database, payments: options.payments, now }),
+    agent: options.agent,
+    // When somebody of the house takes a conversation over; at other times guests are told these hours.
+    conversations: { people: { openingHours: deskHours } },
     onOperation: {
       // Told at least once, after a crash too: the key makes one mail of it.
       finished: (event) => {

@@ -3,6 +3,9 @@ import { scriptedDesk } from './front-desk.ts'
 import type { HotelDatabase } from './sql.ts'
 import { allRooms } from './tools-data.ts'
 
+/** Where it is looked up whether there is a key: `process.env`. */
+export type DeskEnvironment = Readonly<Record<string, string | undefined>>
+
 /** The front desk that answers: which, and in words for whoever starts the hotel. */
 export type FrontDesk = { readonly agent: CompanyAgent; readonly words: string }
 
@@ -21,7 +24,7 @@ A wedding or a celebration is talked over with the guests themselves: ask for th
 export async function openFrontDesk(
   database: HotelDatabase,
   now: () => number,
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: DeskEnvironment,
 ): Promise<FrontDesk> {
   if ((environment.AI_GATEWAY_API_KEY ?? '') === '')
     return { agent: scriptedDesk(() => allRooms(database), now), words: 'rules; with AI_GATEWAY_API_KEY, a model' }

@@ -51,6 +51,7 @@ try {
     port,
     directory,
     origin: process.env.ORIGIN,
+    environment: process.env,
     log,
     payments: async () => {
       payments = await startPaymentProcess(join(directory, 'payments'))
@@ -93,6 +94,7 @@ Look around
   Rooms and the site      ${hotel.origin}/
   The mails it would send ${hotel.outboxPage ?? 'not shown here: only at http://localhost'}
   Who acts for you        ${hotel.origin}/poppy/agents
+  Its front desk          ${hotel.frontDesk}
   Its payment service     ${payments?.address}, a process of its own
   What agents read        ${hotel.origin}/.well-known/poppy.json
   The tools, for MCP      ${hotel.origin}/poppy/mcp
@@ -110,6 +112,7 @@ Let an agent of your own in, from another terminal
 ${withPassword}  npx poppy call ${hotel.origin} my_bookings
   npx poppy call ${hotel.origin} book_room ${poniente}
   npx poppy operations                          # what the hotel proposed; then show, confirm or cancel it by its id
+  npx poppy chat ${hotel.origin}                # talk with the front desk
   npx poppy open ${hotel.origin} ${hotel.origin}/bookings
       # its own browser: open what this prints in a private window, never in the one you use
   npx poppy sign-out ${hotel.origin}            # before you try another way in

@@ -6,6 +6,7 @@ import type { Company, CompanyConfig } from 'poppyseed'
 import { stopServer } from 'poppyseed/node'
 import { agentFinder, connectedAgentsOf, createHotelCompany } from './company.ts'
 import { openDatabase } from './database.ts'
+import { type DeskEnvironment, openFrontDesk } from './front-desk-agent.ts'
 import { lineLog } from './log.ts'
 import { createOutbox } from './outbox.ts'
 import { createPaymentService, type PaymentsAccess } from './payment-service.ts'
@@ -27,6 +28,8 @@ export type HotelOptions = {
   readonly payments?: () => Promise<PaymentsAccess>
   /** How the documents of agents are fetched; left out, the library's guarded way. */
   readonly fetchDocument?: CompanyConfig['fetchDocument']
+  /** Where it is looked up whether a model answers at the front desk; left out, nobody looks and it works by rules. */
+  readonly environment?: DeskEnvironment
 }
 
 /** The hotel while it runs. */
@@ -36,6 +39,8 @@ export type Hotel = {
   readonly outboxPage: string | null
   /** Where it listens on the loopback address: what a proxy before it passes requests on to. */
   readonly port: number
+  /** Who answers at the front desk, in a few words. */
+  readonly frontDesk: string
   /** Takes no more requests, finishes those that run, and closes the database. */
   readonly close: () => Promise<void>
 }
@@ -74,6 +79,7 @@ export async function startHotel(options: HotelOptions): Promise<Hotel> {
     const secure = origin.startsWith('https://')
     const outbox = createOutbox(database, now)
     const payments = options.payments && createPaymentService(await options.payments())
+    const frontDesk = await openFrontDesk(database, now, options.environment ?? {})
     let company: Company
     const site = createSite({
       database,
@@ -99,6 +105,7 @@ export async function startHotel(options: HotelOptions): Promise<Hotel> {
       outbox,
       isOutboxShown: !secure,
       payments,
+      agent: frontDesk.agent,
       address: (request) => callers.get(request) ?? '',
       log: lineLog(options.log),
       now,
@@ -110,6 +117,7 @@ export async function startHotel(options: HotelOptions): Promise<Hotel> {
       origin,
       outboxPage: secure ? null : `${origin}/outbox`,
       port: portOf(server),
+      frontDesk: frontDesk.words,
       close: async () => {
         await stopServer(server, company, { deadline: GRACE })
         database.close()

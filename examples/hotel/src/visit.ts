@@ -1,4 +1,4 @@
-import { AgentError, type Operation, type PersonalAgent, type Session } from '@poppyseed/agent'
+import { AgentError, type Conversation, type Operation, type PersonalAgent, type Session } from '@poppyseed/agent'
 import { createPerson, type Person } from './person.ts'
 
 /** The visit: a personal agent comes to the hotel over real HTTP, signed out and then signed in, and tells each step. */
@@ -26,6 +26,8 @@ export class VisitError extends Error {
 }
 
 const maya = { email: 'maya@example.com', password: 'sea-view-42' }
+/** How long the front desk may take to answer. */
+const seconds = 60
 const wanted = ['poppy:read', 'poppy:write', 'loyalty']
 
 /** How the visit ended: the booking's number, or why there is none. */
@@ -48,6 +50,11 @@ export async function playVisit(options: VisitOptions): Promise<VisitEnd> {
   expect(!(await session.state()).signedIn, 'the Session should have started signed out')
   say('Started a Session, signed out: the hotel knows the agent, and not yet the guest.')
 
+  const talk = await session.conversations.start('The guests may arrive after midnight. Is that all right?')
+  const { text } = await talk.answer({ seconds })
+  expect(text !== '', 'the front desk should have answered')
+  say(`Asked the front desk about arriving after midnight, and was told: “${firstSentence(text)}”`)
+
   const stay = await findStay(session, now)
   const { from, to, rooms, cheapest } = stay
   say(
@@ -67,7 +74,8 @@ export async function playVisit(options: VisitOptions): Promise<VisitEnd> {
   expect((bookings.bookings?.length ?? 0) > 0, 'the guest should have bookings')
   say(`Listed the bookings: ${bookings.bookings?.map((one) => `${one.roomName} from ${one.arrival}`).join(', ')}.`)
 
-  const end = await book(session, { slug: cheapest.slug, from, to }, options)
+  const end = await book({ session, talk }, { slug: cheapest.slug, name: cheapest.name, from, to }, options)
+  await talk.close()
 
   expect((await session.signOut()).revoked, 'the Account Token should have been revoked')
   say('Signed out: the hotel took the access back.')
@@ -93,13 +101,27 @@ async function findStay(session: Session, now: () => number) {
 
 /** Has a room proposed, shows it to the guest, and confirms just what they approve. */
 async function book(
-  session: Session,
-  { slug, from, to }: { readonly slug: string; readonly from: string; readonly to: string },
+  { session, talk }: { readonly session: Session; readonly talk: Conversation },
+  {
+    slug,
+    name,
+    from,
+    to,
+  }: { readonly slug: string; readonly name: string; readonly from: string; readonly to: string },
   { say, approve }: VisitOptions,
 ): Promise<VisitEnd> {
-  const { operation } = await session.call('book_room', { room: slug, from, to, guests: 2 })
+  const wish = {
+    text: `Please book ${name} from ${from} to ${to} for 2 guests.`,
+    data: { room: slug, from, to, guests: 2 },
+  }
+  const { messages } = await talk.reply(wish, { seconds })
+  const inWords = messages.find(({ operation: proposed }) => proposed !== undefined)?.operation
+  // A desk that a model speaks for may want to know more: what it can propose, the agent can ask for by itself.
+  const operation = inWords ?? (await session.call('book_room', wish.data)).operation
   expect(operation?.state === 'proposed', 'the hotel should have proposed a booking')
-  say(`Asked to book it. The hotel proposes, and holds nothing yet: “${operation.summary}”`)
+  say(
+    `Asked ${inWords ? 'the front desk' : 'the hotel itself, for its front desk proposed nothing,'} to book it. It proposes, and holds nothing yet: “${operation.summary}”`,
+  )
   if (!approve) {
     await session.operations.cancel(operation.id)
     say('Nobody could be asked whether to confirm this, so the proposal was turned down and nothing was booked.')
@@ -146,6 +168,10 @@ async function approve(
   expect(consent.status === 200, `the page to approve should have come, not ${consent.status}`)
   const back = await person.submit(consent, { scope: wanted, decision: 'approve' })
   expect(back.status === 200, `the way back to the agent should have worked, not ${back.status}`)
+}
+
+function firstSentence(text: string): string {
+  return /^.{1,300}?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text.slice(0, 300)
 }
 
 async function isRefused(call: () => Promise<unknown>): Promise<void> {
