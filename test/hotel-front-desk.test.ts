@@ -80,7 +80,7 @@ describe('the front desk', () => {
     expect(proposed.text).toContain('Nothing is done before you have confirmed it.')
     // Saying yes isn't confirming.
     await talk.replyToUser('Yes, book it, I confirm.')
-    expect((await session.operations.get(operation?.id ?? '')).state).toBe('proposed')
+    expect((await session.operations.read(operation?.id ?? '')).state).toBe('proposed')
     const { operation: confirmed } = await session.operations.confirm(operation?.id ?? '', {
       approve: async () => ({ approved: true }),
     })
