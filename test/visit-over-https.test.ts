@@ -79,7 +79,7 @@ describe('the visit over HTTPS', () => {
     const say = (line: string) => told.push(line)
     const end = await playVisit({ address: 'miramar.example', agent, person, say, approve: async () => true })
     expect(end).toMatchObject({ booking: 'succeeded' })
-    expect(told).toHaveLength(11)
+    expect(told).toHaveLength(12)
     expect(told.at(-1)).toContain('refused')
     expect(hotel.log).toEqual([])
   })

@@ -125,7 +125,7 @@ describe('the visit, over real HTTP and on SQLite', () => {
       guest: { email: 'maya@example.com', password: 'not-hers' },
     })
     await expect(visit).rejects.toThrow(/^This did not go as told: the page to approve should have come/)
-    expect(told).toHaveLength(4)
+    expect(told).toHaveLength(5)
   })
 
   it('leaves files that only their owner can read', { timeout }, async () => {
