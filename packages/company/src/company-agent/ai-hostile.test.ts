@@ -53,13 +53,10 @@ describe('a hostile model behind the adapter', () => {
     const loop = modelThatWrites([{ call: 'search_rooms' }])
     await expect(play(companyAgent({ model: loop, maxSteps: 5 }), turnOf())).rejects.toThrow(ModelFailed)
     expect(loop.doStreamCalls).toHaveLength(5)
-    expect(loop.doStreamCalls.map(({ toolChoice }) => toolChoice?.type)).toEqual([
-      'auto',
-      'auto',
-      'auto',
-      'auto',
-      'none',
-    ])
+    const isTold = loop.doStreamCalls.map(({ prompt }) =>
+      String(prompt[0]?.content).includes('No call is made any more'),
+    )
+    expect(isTold).toEqual([false, false, false, false, true])
 
     let calls = 0
     const turn = turnOf({ call: async () => ({ ok: true, value: ++calls }) })

@@ -30,7 +30,7 @@ export interface CompanyAgentOptions {
    * whom it writes, in which language, and what it may not claim.
    */
   readonly instructions?: string | ((turn: TurnSetting) => string | Promise<string>)
-  /** Times that the model is asked in a turn, calls of tools between them; 8 when left out, at most 50. */
+  /** Times that the model is asked in a turn, calls of tools between them; 8 when left out, at most 50. What it calls the last time isn't called. */
   readonly maxSteps?: number
   /** Tokens of conversation that the model reads, about; what is older is left out. 12,000 when left out. */
   readonly historyTokens?: number
@@ -195,6 +195,9 @@ async function* play(turn: Turn, settings: Settings): AsyncGenerator<Said, void,
 
 const notMade: ToolOutcome = { ok: false, error: 'tool_failed', description: 'It was not called.' }
 
+/** In words: with `toolChoice: 'none'` some providers leave the tools out, and then refuse calls that were made before, or are silent. */
+const answerNow = 'Answer now, in words, with what you know. No call is made any more.'
+
 interface Question {
   readonly given: Turn
   readonly moves: Moves
@@ -207,11 +210,9 @@ function ask({ given, moves, instruction, messages, isLast }: Question, settings
   const { model, outputTokens, temperature, providerOptions, telemetry = { isEnabled: false } } = settings
   return streamText({
     model,
-    instructions: instruction,
+    instructions: isLast ? `${instruction}\n\n${answerNow}` : instruction,
     messages,
     tools: toolsOf(given, moves),
-    // Whoever was asked so often answers now.
-    toolChoice: isLast ? 'none' : 'auto',
     maxOutputTokens: outputTokens,
     abortSignal: given.signal,
     telemetry,
