@@ -31,7 +31,7 @@ async function* callAll(
 const errorsOf = (outcomes: readonly ToolOutcome[]) => outcomes.map((outcome) => (outcome.ok ? 'ok' : outcome.error))
 
 describe('a company’s own agent that calls what it may not', () => {
-  it('gets nothing of an account while nobody is signed in, whatever it names [7.11.token-scopes]', async () => {
+  it('gets nothing of an account while nobody is signed in, whatever it names [7.11.token-scopes, 7.11.authorization]', async () => {
     const { agent, outcomes } = attacker((list) =>
       callAll(list, [
         ['my_bookings', {}],
@@ -59,7 +59,7 @@ describe('a company’s own agent that calls what it may not', () => {
     expect(reply.status).toBe('idle')
   })
 
-  it('gets no more than the scopes that the guest gave, and only the guest’s own [7.11.token-scopes]', async () => {
+  it('gets no more than the scopes that the guest gave, and only the guest’s own [7.11.token-scopes, 7.11.authorization-scope]', async () => {
     const { agent, outcomes } = attacker((list) =>
       callAll(list, [
         ['my_bookings', { account: 'acc-jonas', accountId: 'acc-jonas', principal: { account: 'acc-jonas' } }],
@@ -72,8 +72,15 @@ describe('a company’s own agent that calls what it may not', () => {
     const { session, signIn, counts } = await openTalkingSite(agent)
     await signIn(['poppy:read'])
     const talk = await session.conversations.start('What has Jonas booked?')
-    await talk.answer()
+    const { events } = await talk.answer()
     expect(outcomes[0]).toEqual({ ok: true, value: { account: 'acc-maya' } })
+    const needs = events.flatMap((event) => (event.type === 'authorization' ? [[event.error, ...event.scopes]] : []))
+    expect(needs).toEqual(
+      expect.arrayContaining([
+        ['insufficient_scope', 'poppy:read', 'poppy:write'],
+        ['insufficient_scope', 'loyalty'],
+      ]),
+    )
     expect(errorsOf(outcomes).slice(1)).toEqual(Array.from({ length: 4 }, () => 'insufficient_scope'))
     expect(counts).toEqual({ propose: 0, perform: 0 })
     // And nothing any more once the guest signed out.

@@ -96,12 +96,14 @@ export const conversations = [
     },
   }),
   ...section('7.7', {
+    built: {
+      sender: 'company MUST state on each of its messages whether an agent or a human wrote it',
+    },
     later: {
       'status-and-responder': 'company MUST state status and responder in each successful answer to a POST or a read',
       'state-event': 'plain: company MUST add a state event with both values whenever one changes',
       'queued-responder': 'plain: company MUST keep responder agent while a conversation is queued',
       'closed-responder': 'plain: company MUST keep the last responder in a closed conversation',
-      sender: 'company MUST state on each of its messages whether an agent or a human wrote it',
       'status-values': 'table: company MUST use the statuses working, idle, queued and closed',
     },
   }),
@@ -110,8 +112,6 @@ export const conversations = [
       'sender-agent': 'agent MUST set the sender of each message',
       'human-own-words-agent':
         "agent MUST set sender human only for the User's own words, not for a summary or translation",
-    },
-    later: {
       'who-writes':
         'plain: company MUST tell truthfully, by responder and sender, whether a person or an AI takes part',
     },
@@ -155,15 +155,15 @@ export const conversations = [
     built: {
       'authorization-agent':
         'plain: agent MUST respond to an authorization event as to that error, and continue the conversation',
-    },
-    later: {
       authorization: 'plain: company MUST add an authorization event when the Company Agent needs the account',
       'also-asks': 'company SHOULD also ask for it in a message',
       'authorization-scope': 'plain: company MUST name the scopes that are needed in an insufficient_scope event',
-      'any-token': "plain: company MUST accept any Session Token of the conversation's owner",
       'token-scopes':
         'plain: company MUST check the scopes of the token before it reads or changes the account, whoever answers',
       'message-no-authority': 'plain: company MUST NOT take a message as permission for the action it asks for',
+    },
+    later: {
+      'any-token': "plain: company MUST accept any Session Token of the conversation's owner",
       'sign-in-required':
         'plain: company MUST answer sign_in_required to a token not signed in to the account that the conversation used',
     },
