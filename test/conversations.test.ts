@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { asked, openBookings, signedIn, told as toldOf } from './setup/bookings.ts'
 import { converse, pageOf, said, standingOf, words } from './setup/converse.ts'
 import { makeWorld, outcome } from './setup/world.ts'
 
@@ -65,5 +66,26 @@ describe('a conversation', () => {
     expect(page).toMatchObject({ status: 'closed', responder: 'agent', has_more: false })
     expect(words(page.events).filter((word) => word === 'closed/agent')).toHaveLength(1)
     expect(page.events.at(-1)).toMatchObject({ type: 'state', status: 'closed' })
+  })
+
+  it('leaves what it has begun as it is when it is closed [7.12.close-keeps-effects]', async () => {
+    const world = await openBookings({
+      async *agent() {
+        yield { type: 'call', name: 'book_room', input: { nights: 2 } }
+      },
+    })
+    const { access_token: token } = await signedIn(world)
+    const talk = converse(world.agent, token)
+    const page = await pageOf(await talk.start(said('Two nights, please.'), { query: '?wait=30' }))
+    const told = page.events.find((event) => event.type === 'message' && event.message.operation !== undefined)
+    expect(told).toMatchObject({ message: { operation: { state: 'proposed', revision: 1 } } })
+    const { operation_id: operation } = (told as unknown as { message: { operation: { operation_id: string } } })
+      .message.operation
+    await talk.close(page.conversation_id ?? '')
+    const agent = asked(world.agent, token)
+    await agent.confirm(operation)
+    await expect.poll(async () => (await toldOf(await agent.read(operation))).is).toBe('200 succeeded')
+    const { events } = await pageOf(await talk.read(page.conversation_id ?? ''))
+    expect(events.at(-1)).toMatchObject({ type: 'state', status: 'closed' })
   })
 })
