@@ -406,7 +406,7 @@ export const cases: readonly Case[] = [
       'A first message is sent again: later, at the same moment, with wait, after the reply, from a renewed Session, and with one character changed.',
     right:
       'The same conversation and the original answer come back, the change is a conflict, and the model runs once.',
-    built: false,
+    built: true,
   },
   {
     id: 'K45',
