@@ -103,6 +103,34 @@ export interface CompanyConversations extends StaffReading {
   readonly close: (id: string, by: Staff | ClosedBy, reason?: string) => Promise<ConversationRecord>
 }
 
+/** What a Company has that has no conversations: each call says what to write. */
+export function withoutConversations(): CompanyConversations {
+  const names: Readonly<Record<keyof CompanyConversations, null>> = {
+    queue: null,
+    heldBy: null,
+    list: null,
+    read: null,
+    present: null,
+    withdraw: null,
+    take: null,
+    takeNext: null,
+    release: null,
+    give: null,
+    reply: null,
+    note: null,
+    handBack: null,
+    askForUser: null,
+    askForSignIn: null,
+    openAccount: null,
+    callTool: null,
+    close: null,
+  }
+  const refuse = async () => {
+    throw new TypeError('This Company has no conversations. Write conversations: {}, or an agent of its own.')
+  }
+  return Object.fromEntries(Object.keys(names).map((name) => [name, refuse])) as unknown as CompanyConversations
+}
+
 /** A tool that a member of staff calls. */
 export interface StaffCall {
   readonly name: string
