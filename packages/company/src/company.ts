@@ -14,6 +14,7 @@ import { readCookies } from './browser/cookie.ts'
 import { createChanges } from './changes/changes.ts'
 import { type CheckedConfig, type CompanyConfig, checkConfig } from './config.ts'
 import { createConversations } from './conversations/create-conversations.ts'
+import { type CompanyConversations, withoutConversations } from './conversations/staff.ts'
 import { createAddressMarks } from './crypto/address-mark.ts'
 import { createKeyImporter } from './crypto/key-importer.ts'
 import { createKeyedHash } from './crypto/keyed-hash.ts'
@@ -97,6 +98,8 @@ export interface Company {
   readonly agents: Agents
   /** Operations, as the company's own code and staff see them. */
   readonly operations: CompanyOperations
+  /** Conversations, as the company's own people see them, and what they do in them (7.9). */
+  readonly conversations: CompanyConversations
   /** Opens and migrates the store. The first request does it too; calling it first shows a wrong store at once. */
   readonly start: () => Promise<void>
   /**
@@ -273,12 +276,13 @@ export function createCompany(config: CompanyConfig): Company {
           standardLocale: checked.languages.standard,
           organization: config.organization.name,
           ending: lifecycle.ending,
+          givenUp: givenUp.signal,
           registry,
           supports: extensionCheck.has,
           grantableScopes: grantableScopes(checked.signIn),
           track: lifecycle.track,
         })
-  if (conversations !== null) durable.push(conversations.turns)
+  if (conversations !== null) durable.push(conversations.turns, conversations.care)
   const tokenSettings: TokenSettings = {
     tokens,
     importKey,
@@ -413,6 +417,7 @@ export function createCompany(config: CompanyConfig): Company {
     accounts,
     agents: createAgents({ scope: lifecycle.scope, now, log, allowHttp: development }),
     operations: Object.freeze(operations.ofCompany),
+    conversations: Object.freeze(conversations?.ofCompany ?? withoutConversations()),
     start: lifecycle.start,
     close: async (options) => lifecycle.close(options),
     work: lifecycle.work,

@@ -30,6 +30,11 @@ describe('a conversation is looked after', () => {
     expect(need(held, now + 2 * minute, now)).toEqual({ what: 'gone' })
     expect(need(held, now + 2 * minute, now + minute)).toEqual({ what: 'later', at: now + 3 * minute })
     expect(need(held, now + 2 * minute, null)).toEqual({ what: 'gone' })
+    // Messages don't make that later; a colleague has a time of their own.
+    const before = { ...held, care_due_at: now + 2 * minute }
+    const after = { ...before, updated_at: now + minute }
+    expect(careDue(before, after, timing)).toBe(now + 2 * minute)
+    expect(careDue(before, { ...after, held_by: 'omar' }, timing)).toBe(now + 3 * minute)
   })
 
   it('when nothing has happened for a day, with a person too', () => {

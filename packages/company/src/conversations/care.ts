@@ -28,8 +28,16 @@ export function careDue(before: ConversationRow | null, after: ConversationRow, 
     return before?.status === 'queued' ? before.care_due_at : after.updated_at + timing.patience
   // A turn has its own time.
   if (after.status === 'working') return null
-  const times = [...(after.held_by === null ? [] : [after.updated_at + timing.absence]), ...quietAt(after, timing)]
+  const times = [...absentAt(before, after, timing), ...quietAt(after, timing)]
   return times.length === 0 ? null : Math.min(...times)
+}
+
+/** When it is looked whether whoever has it is still there. No message makes that later: it says nothing of them. */
+function absentAt(before: ConversationRow | null, after: ConversationRow, { absence }: Timing): readonly number[] {
+  if (after.held_by === null) return []
+  const planned = before?.held_by === after.held_by ? before.care_due_at : null
+  const next = after.updated_at + absence
+  return [planned === null ? next : Math.min(planned, next)]
 }
 
 /** When it counts as quiet. What is said in a Direct Conversation is no silence of its parent's (7.10). */

@@ -17,6 +17,9 @@ const bite = 50
 /** Milliseconds until one that couldn't be looked after is looked at again, so that it doesn't hold up the others. */
 const pause = 60_000
 
+/** How often one is looked at again because something else happened to it; then the next pass does it. */
+const mostTries = 3
+
 /** Does a bounded piece of what is due. Of several instances at once, one does each. */
 export async function careForConversations(
   parts: ConversationParts,
@@ -30,19 +33,25 @@ export async function careForConversations(
 
 async function look(parts: ConversationParts, id: string): Promise<boolean> {
   const scope = await parts.scope()
-  const row = await findConversation(scope, id)
-  if (row === null) return false
   try {
-    const facts = await factsOf(parts, row)
-    const need = careNeeded(row, facts)
-    if (need !== null && need.what !== 'later') return await care(parts, row, need.what)
-    await careLater(scope, row, need === null ? null : need.at)
+    for (let tries = 0; tries < mostTries; tries++) {
+      const row = await findConversation(scope, id)
+      const need = row === null ? null : careNeeded(row, await factsOf(parts, row))
+      if (row === null || need === null) return false
+      if (need.what === 'later') {
+        await careLater(scope, row, need.at)
+        return false
+      }
+      // Where something else happened meanwhile, what it needs may be another thing.
+      if (await care(parts, row, need.what)) return true
+    }
   } catch (error) {
     parts.log.error(
       { conversation: id, error: error instanceof Error ? error.message : typeof error },
       'a conversation could not be looked after',
     )
-    await careLater(scope, row, parts.now() + pause)
+    const row = await findConversation(scope, id)
+    if (row !== null) await careLater(scope, row, parts.now() + pause)
   }
   return false
 }
@@ -61,7 +70,7 @@ async function care(
   { id, version }: ConversationRow,
   what: Exclude<Care['what'], 'later'>,
 ): Promise<boolean> {
-  // A change has a care time of its own, so one that was changed meanwhile is looked at again by itself.
+  // A reply that came meanwhile was a sign of life.
   const isSame = (row: ConversationRow) => row.version === version
   if (what === 'quiet') return (await closeConversation(parts, id, isSame))?.isChanged === true
   const settled = await withConversation(parts, id, (row) => {

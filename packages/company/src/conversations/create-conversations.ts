@@ -1,9 +1,12 @@
 import type { FaultSettings } from '../faults/faults.ts'
 import type { DurableWork } from '../lifecycle.ts'
 import type { Wordings } from '../words/wording.ts'
+import { careForConversations } from './caring.ts'
 import { createConversationQueue } from './ledger.ts'
 import type { ConversationParts } from './parts.ts'
 import { createPeople } from './presence.ts'
+import { type CompanyConversations, createCompanyConversations } from './staff.ts'
+import { callTool } from './turn-tools.ts'
 import { createStreams, type Streams } from './streaming.ts'
 import { createTurnEngine, type TurnEngineParts } from './turns.ts'
 
@@ -17,6 +20,8 @@ export interface ConversationsOptions
     >,
     Pick<TurnEngineParts, 'registry' | 'supports' | 'grantableScopes' | 'standardLocale' | 'track'> {
   readonly faults: FaultSettings | null
+  /** Aborts when the Company closes and waits no longer for what runs. */
+  readonly givenUp: AbortSignal
   readonly wordings: Pick<Wordings, 'in'>
   /** The company's name, as people are told it. */
   readonly organization: string
@@ -31,6 +36,9 @@ export interface Conversations {
   readonly streams: Streams | null
   /** What runs the turns of the Company Agent, and finds those that were left. */
   readonly turns: DurableWork
+  /** What looks after conversations in which somebody waits, is gone, or nothing happens. */
+  readonly care: DurableWork
+  readonly ofCompany: CompanyConversations
 }
 
 /** Makes what accepts, reads and closes. */
@@ -39,6 +47,7 @@ export function createConversations({
   wordings,
   organization,
   ending,
+  givenUp,
   ...options
 }: ConversationsOptions): Conversations {
   const { scope, now, settings, agent } = options
@@ -51,5 +60,11 @@ export function createConversations({
   }
   const streams = settings.streams && createStreams({ ...parts, settings: settings.streams, ending })
   const turns = createTurnEngine({ ...parts, ...options, wordings })
-  return { parts, streams, turns }
+  const ofCompany = createCompanyConversations({
+    ...parts,
+    givenUp,
+    callTool: (row, call) => callTool({ ...parts, ...options }, row, call),
+  })
+  const care: DurableWork = { sweep: () => careForConversations(parts), stop: () => {} }
+  return { parts, streams, turns, care, ofCompany }
 }

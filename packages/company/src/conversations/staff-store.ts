@@ -77,7 +77,7 @@ export async function conversationsInCare(
 export async function careLater(
   { db, company }: Scope,
   { id, version }: Pick<ConversationRow, 'id' | 'version'>,
-  at: number | null,
+  at: number,
 ): Promise<void> {
   await db.query
     .updateTable('poppy_conversations')
