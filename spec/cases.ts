@@ -453,7 +453,7 @@ export const cases: readonly Case[] = [
       'A person takes over while the Company Agent still writes, a message comes meanwhile, and the person hands back.',
     right:
       'The late reply is dropped or kept private, responder and senders are right and in order, and nothing of the machine goes out as human.',
-    built: false,
+    built: true,
   },
   {
     id: 'K50',

@@ -130,7 +130,10 @@ describe.each(stores)('a person on $name', { timeout: 60_000 }, ({ missing, fres
     const alone = await desk.start(said('Hello?'))
     await expect
       .poll(async () => (await desk.words(alone)).slice(-2), patiently)
-      .toEqual(['agent: Nobody at Hotel Miramar can take over right now. You can write again at any time.', 'idle/agent'])
+      .toEqual([
+        'agent: Nobody at Hotel Miramar can take over right now. You can write again at any time.',
+        'idle/agent',
+      ])
     await desk.staff.present(rita)
     await desk.talk.send(alone, said('And now?'))
     await expect.poll(async () => (await desk.read(alone)).status, patiently).toBe('queued')
@@ -144,7 +147,11 @@ describe.each(stores)('a person on $name', { timeout: 60_000 }, ({ missing, fres
     let turns = 0
     const agent: CompanyAgent = async function* (turn) {
       turns += 1
-      if (turns > 1) return yield { type: 'text', text: `Now I: ${turn.asked.map(({ text }) => text).join(', ')} (${turn.notes.join()})` }
+      if (turns > 1)
+        return yield {
+          type: 'text',
+          text: `Now I: ${turn.asked.map(({ text }) => text).join(', ')} (${turn.notes.join()})`,
+        }
       yield { type: 'message', text: 'One moment.' }
       begun()
       await gate
@@ -195,7 +202,10 @@ describe.each(stores)('a person on $name', { timeout: 60_000 }, ({ missing, fres
     await talk.send(id, said('Now I am signed in.'))
     expect(await bookings()).toMatchObject({ ok: true, value: { account: 'acc-maya' } })
     expect((await desk.staff.read(id)).conversation.account).toBe('acc-maya')
-    expect(await desk.staff.callTool(id, rita, 'add_note', {})).toMatchObject({ ok: false, error: 'insufficient_scope' })
+    expect(await desk.staff.callTool(id, rita, 'add_note', {})).toMatchObject({
+      ok: false,
+      error: 'insufficient_scope',
+    })
     await expect(desk.staff.callTool(id, omar, 'my_bookings', {})).rejects.toMatchObject({
       extra: { because: 'held_by_other' },
     })
@@ -242,7 +252,9 @@ describe.each(stores)('a person on $name', { timeout: 60_000 }, ({ missing, fres
     desk.clock.now += 2 * minute
     await Promise.all(desk.worlds.map(({ company }) => company.work()))
     expect(await desk.read(id)).toMatchObject({ status: 'queued', responder: 'agent' })
-    await expect(desk.staff.reply(id, rita, { text: 'Sorry!' })).rejects.toMatchObject({ extra: { because: 'not_held' } })
+    await expect(desk.staff.reply(id, rita, { text: 'Sorry!' })).rejects.toMatchObject({
+      extra: { because: 'not_held' },
+    })
     expect((await desk.words(id)).filter((word) => word === 'queued/agent')).toHaveLength(1)
   })
 
@@ -272,7 +284,7 @@ describe.each(stores)('a person on $name', { timeout: 60_000 }, ({ missing, fres
     expect((await desk.words(id, talk)).at(-1)).toBe('closed/agent')
   })
 
-  test('a request for one that is none of these is refused, and one of somebody else’s isn’t found [7.13.invalid-request]', async () => {
+  test('a request for one that is none of these is refused, and one of somebody else’s isn’t found', async () => {
     const desk = await makeFrontDesk(await fresh(), { agent: polite })
     const id = await desk.start(said('Hello?'))
     expect(await outcome(await desk.talk.handoff(id, []))).toBe('400 invalid_request')

@@ -104,7 +104,7 @@ describe.each(stores)('a Direct Conversation on $name', { timeout: 60_000 }, ({ 
     expect((await desk.staff.heldBy('rita')).map(({ id }) => id).sort()).toEqual([parent, direct].sort())
   })
 
-  test('uses the account, and then its parent is the account’s too, once it knows what was said', async () => {
+  test('uses the account, and then its parent is the account’s too, once it knows what was said [7.11.sign-in-required]', async () => {
     const desk = await makeFrontDesk(await fresh(), { agent })
     const { talk } = await desk.signIn('poppy:read')
     const parent = await desk.start(said('Hello?'))
@@ -146,7 +146,8 @@ describe.each(stores)('a Direct Conversation on $name', { timeout: 60_000 }, ({ 
       ])
       expect([201, 409]).toContain(opened.status)
       expect((await desk.words(other)).at(-1)).toBe('closed/agent')
-      if (opened.status === 201) expect((await desk.read((await standingOf(opened)).conversation_id)).status).toBe('closed')
+      if (opened.status === 201)
+        expect((await desk.read((await standingOf(opened)).conversation_id)).status).toBe('closed')
       // Both ends at once wait for each other never.
       const direct = (await desk.staff.read(parent)).conversation.direct as string
       await Promise.all([desk.talk.close(direct), desk.staff.close(parent, { by: 'a job' })])

@@ -98,13 +98,13 @@ export const conversations = [
   ...section('7.7', {
     built: {
       sender: 'company MUST state on each of its messages whether an agent or a human wrote it',
-    },
-    later: {
-      'status-and-responder': 'company MUST state status and responder in each successful answer to a POST or a read',
       'state-event': 'plain: company MUST add a state event with both values whenever one changes',
       'queued-responder': 'plain: company MUST keep responder agent while a conversation is queued',
       'closed-responder': 'plain: company MUST keep the last responder in a closed conversation',
       'status-values': 'table: company MUST use the statuses working, idle, queued and closed',
+    },
+    later: {
+      'status-and-responder': 'company MUST state status and responder in each successful answer to a POST or a read',
     },
   }),
   ...section('7.8', {
@@ -117,7 +117,7 @@ export const conversations = [
     },
   }),
   ...section('7.9', {
-    later: {
+    built: {
       handoff: 'plain: company MUST answer a handoff request with 202, status and responder',
       queued: 'plain: company MUST set status queued until a person joins, and then responder human',
       'no-one': 'plain: company MUST go back to idle with responder agent and say why when no one is available',
@@ -131,8 +131,6 @@ export const conversations = [
       'as-written-agent':
         "plain: agent MUST send the User's messages as written, with sender human, and show the replies to the User",
       'ask-user-agent': 'plain: agent MUST ask the User, and say so in the conversation when they decline',
-    },
-    later: {
       start:
         'plain: company MUST start a Direct Conversation with an ID of its own for a message with parent_conversation_id',
       'parent-open': 'company MUST refuse a parent that is closed, with conversation_closed',
@@ -161,8 +159,6 @@ export const conversations = [
       'token-scopes':
         'plain: company MUST check the scopes of the token before it reads or changes the account, whoever answers',
       'message-no-authority': 'plain: company MUST NOT take a message as permission for the action it asks for',
-    },
-    later: {
       'any-token': "plain: company MUST accept any Session Token of the conversation's owner",
       'sign-in-required':
         'plain: company MUST answer sign_in_required to a token not signed in to the account that the conversation used',
@@ -182,12 +178,12 @@ export const conversations = [
     built: {
       'conversation-closed':
         'table: company MUST answer 409 conversation_closed for a message or handoff to a closed conversation',
+      'direct-conversation-open': 'table: company MUST state conversation_id with direct_conversation_open',
     },
     later: {
       'error-body': 'plain: company MUST report errors as JSON with an error code',
       'conversation-not-found':
         'table: company MUST answer 404 conversation_not_found for an unknown conversation or one of another owner',
-      'direct-conversation-open': 'table: company MUST state conversation_id with direct_conversation_open',
       'message-id-conflict': 'table: company MUST answer 409 message_id_conflict',
       'invalid-cursor': 'table: company MUST answer 400 invalid_cursor for a cursor that is none of this conversation',
       'cursor-expired': 'table: company MUST answer cursor_expired for a cursor that is too old',
