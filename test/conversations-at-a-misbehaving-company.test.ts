@@ -34,7 +34,7 @@ describe('a conversation', () => {
   })
 
   it('outlasts the Session that started it: another one, and a new one, go on with it', async () => {
-    const { here, conversation, company, session } = await talking([{ say: 'Hi.' }])
+    const { here, conversation, company, session, agent } = await talking([{ say: 'Hi.' }])
     expect((await conversation.answer()).text).toBe('Hi.')
     const other = await (await session('another')).conversations.open(conversation.id)
     expect((await other.reply('From another Session.')).text).toBe('Heard: From another Session.')
@@ -43,6 +43,10 @@ describe('a conversation', () => {
     const later = await here.conversations.open(conversation.id)
     expect((await later.reply('From a new one.')).text).toBe('Heard: From a new one.')
     expect([company.conversations.entries.length, company.findings]).toEqual([1, []])
+    expect(await agent.forUser('maya').conversations()).toMatchObject([
+      { id: conversation.id, address: company.origin, account: 'default', session: 'default', status: 'idle' },
+    ])
+    expect(await agent.forUser('jonas').conversations()).toEqual([])
   })
 
   it('goes to the endpoint of the protocol that we speak, with a token for it [7.1.skip-unknown-agent, 7.1.chosen-endpoint-agent]', async () => {
