@@ -15,13 +15,11 @@ export const conversations = [
       'id-prefix-agent': 'agent SHOULD begin its message IDs with a short prefix',
       'id-opaque-agent': 'agent MUST NOT depend on the form of IDs that the Company chose',
       'id-prefix': 'company SHOULD begin its IDs with a short prefix for their kind',
-    },
-    later: {
-      'token-and-proof': 'plain: company MUST require a Session Token and a DPoP proof on each request',
       'owner-only':
         'company MUST refuse requests from another client_id, User or account than the owner of the conversation',
-      'account-owns': 'plain: company MUST give a conversation to the account once it has used it',
       'any-session': 'plain: company MUST let any Session of the owner continue a conversation',
+      'account-owns': 'plain: company MUST give a conversation to the account once it has used it',
+      'token-and-proof': 'plain: company MUST require a Session Token and a DPoP proof on each request',
       'id-format': 'plain: company MUST make and accept IDs of 1 to 256 characters of URL-safe base64',
       'id-opaque': 'company MUST NOT depend on the form of message IDs that the Personal Agent chose',
     },
@@ -32,14 +30,12 @@ export const conversations = [
       'retry-same-id-agent': 'plain: agent MUST retry a message with the same ID',
       start: 'plain: company MUST answer a first message with 201, conversation_id, status and responder',
       next: 'plain: company MUST answer a later message with 202 and the same fields',
-    },
-    later: {
+      'first-message-retry': 'plain: company MUST answer a retried first message with the conversation it started',
       'message-retry':
         'plain: company MUST answer a message it has accepted before with the original response, and add nothing',
-      'first-message-retry': 'plain: company MUST answer a retried first message with the conversation it started',
       'message-id-conflict': 'plain: company MUST answer message_id_conflict for a known message ID with other content',
-      'message-id-kept': 'plain: company MUST keep this check as long as it keeps the conversation',
       wait: 'plain: company MUST answer a POST with wait as a read from its cursor, with status 201 or 202',
+      'message-id-kept': 'plain: company MUST keep this check as long as it keeps the conversation',
     },
   }),
   ...section('7.4', {
@@ -50,15 +46,13 @@ export const conversations = [
         'agent MUST share locale, time zone and availability in the fields and formats defined for them',
       'share-little-agent': 'agent SHOULD tell the Company no more than the task takes',
       'no-markup': 'company SHOULD NOT let the Company Agent write as text what is structured: data is for that',
-    },
-    later: {
       content: 'company MUST refuse a message with none of text, data and context',
-      'context-given': 'plain: company MUST give context to the Company Agent',
-      'context-keeps': 'plain: company MUST keep the earlier value of a context field that a message leaves out',
-      'context-only': 'plain: company MUST take a message with only context as an update that says nothing else',
-      'company-message': 'plain: company MUST give its messages an ID, sender, and text or data, and no context',
       'id-and-sender': 'table: company MUST require an ID and a sender in each message',
       role: 'table: company MUST state in events the role of each message, user or company',
+      'company-message': 'plain: company MUST give its messages an ID, sender, and text or data, and no context',
+      'context-keeps': 'plain: company MUST keep the earlier value of a context field that a message leaves out',
+      'context-only': 'plain: company MUST take a message with only context as an update that says nothing else',
+      'context-given': 'plain: company MUST give context to the Company Agent',
     },
   }),
   ...section('7.5', {
@@ -70,14 +64,12 @@ export const conversations = [
       'skip-handled-agent': 'plain: agent MUST skip events that it has handled',
       'cursor-expired-agent': 'plain: agent MUST read from the beginning after cursor_expired',
       'tell-gap-agent': 'agent SHOULD let the User know of the gap',
-    },
-    later: {
       order: 'plain: company MUST record a conversation as one ordered list of events',
       'event-fields': 'plain: company MUST give each event an id, a type and an RFC 3339 created_at',
       'after-cursor': 'plain: company MUST return the events after the cursor, or from the beginning without one',
-      wait: 'plain: company MUST hold a read for up to wait seconds until there is an event, and else return none',
       'read-fields': 'company MUST state cursor, has_more, status and responder in each successful read',
       cursor: 'plain: company MUST state as cursor the last event returned, or the cursor of the request',
+      wait: 'plain: company MUST hold a read for up to wait seconds until there is an event, and else return none',
       'cursor-expired': 'plain: company MUST answer cursor_expired for a cursor whose events it no longer has',
     },
   }),
@@ -97,14 +89,12 @@ export const conversations = [
   }),
   ...section('7.7', {
     built: {
-      sender: 'company MUST state on each of its messages whether an agent or a human wrote it',
-      'state-event': 'plain: company MUST add a state event with both values whenever one changes',
       'queued-responder': 'plain: company MUST keep responder agent while a conversation is queued',
       'closed-responder': 'plain: company MUST keep the last responder in a closed conversation',
-      'status-values': 'table: company MUST use the statuses working, idle, queued and closed',
-    },
-    later: {
       'status-and-responder': 'company MUST state status and responder in each successful answer to a POST or a read',
+      'state-event': 'plain: company MUST add a state event with both values whenever one changes',
+      sender: 'company MUST state on each of its messages whether an agent or a human wrote it',
+      'status-values': 'table: company MUST use the statuses working, idle, queued and closed',
     },
   }),
   ...section('7.8', {
@@ -169,8 +159,6 @@ export const conversations = [
       close: 'plain: company MUST add a closed state event and answer a close request with 200, status and responder',
       'closed-refuses': 'plain: company MUST refuse messages to a closed conversation',
       'closed-readable': 'plain: company MUST let the events of a closed conversation be read as long as it keeps them',
-    },
-    later: {
       'close-keeps-effects': 'plain: company MUST NOT cancel what a conversation started because it closes',
     },
   }),
@@ -179,15 +167,13 @@ export const conversations = [
       'conversation-closed':
         'table: company MUST answer 409 conversation_closed for a message or handoff to a closed conversation',
       'direct-conversation-open': 'table: company MUST state conversation_id with direct_conversation_open',
-    },
-    later: {
-      'error-body': 'plain: company MUST report errors as JSON with an error code',
       'conversation-not-found':
         'table: company MUST answer 404 conversation_not_found for an unknown conversation or one of another owner',
-      'message-id-conflict': 'table: company MUST answer 409 message_id_conflict',
-      'invalid-cursor': 'table: company MUST answer 400 invalid_cursor for a cursor that is none of this conversation',
-      'cursor-expired': 'table: company MUST answer cursor_expired for a cursor that is too old',
       'invalid-request': 'table: company MUST answer 400 invalid_request for a malformed request',
+      'error-body': 'plain: company MUST report errors as JSON with an error code',
+      'invalid-cursor': 'table: company MUST answer 400 invalid_cursor for a cursor that is none of this conversation',
+      'message-id-conflict': 'table: company MUST answer 409 message_id_conflict',
+      'cursor-expired': 'table: company MUST answer cursor_expired for a cursor that is too old',
     },
   }),
 ]
