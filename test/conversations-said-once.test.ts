@@ -8,7 +8,7 @@ import { followed, saying, talking, told } from './setup/talks.ts'
 const lost: Faults = { delivery: 'lost' }
 
 describe('a message whose answer is lost', () => {
-  it('is sent again with the same ID, first or later, and is there once [7.3.retry-same-id-agent, 7.3.message-id-unique-agent]', async () => {
+  it('is sent again with the same ID, first or later, and is there once [K44, 7.3.retry-same-id-agent, 7.3.message-id-unique-agent]', async () => {
     const { here, company, conversation, book, waits } = await talking([])
     company.next(2, using(lost), 'conversations')
     const other = await here.conversations.start('A new one.')
@@ -38,7 +38,7 @@ describe('a message whose answer is lost', () => {
     expect(new Set(ids).size).toBe(3)
   })
 
-  it('with wait is answered as if nothing had happened', async () => {
+  it('with wait is answered as if nothing had happened [K44]', async () => {
     const { conversation, company, book } = await talking([{ say: 'Hi.' }])
     company.conversations.script([{ say: 'Once.' }])
     company.next(2, lost, 'conversations')
@@ -47,7 +47,7 @@ describe('a message whose answer is lost', () => {
     expect([book().received.length, company.findings]).toEqual([2, []])
   })
 
-  it('for good is told, and the same once more is the same message', async () => {
+  it('for good is told, and the same once more is the same message [K44]', async () => {
     const { here, conversation, company, book } = await talking([])
     company.next(3, lost, 'conversations')
     expect(await endOf(conversation.send('Cancel it.'))).toBe('unreachable')
@@ -62,7 +62,7 @@ describe('a message whose answer is lost', () => {
     expect([await here.conversations.unsent(), company.findings]).toEqual([[], []])
   })
 
-  it('and that starts a conversation opens no second one, also after the answer and from a renewed Session', async () => {
+  it('and that starts a conversation opens no second one, also after the answer and from a renewed Session [K44]', async () => {
     const { here, company, clock } = await talking([])
     company.next(3, lost, 'conversations')
     expect(await endOf(here.conversations.start('The jacket.'))).toBe('unreachable')
