@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { sqlite } from 'poppyseed/sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Database } from '../packages/company/src/store/database.ts'
-import { lives } from './setup/conversation-lives.ts'
+import { lives, seldom } from './setup/conversation-lives.ts'
 import { live } from './setup/modelled-conversations.ts'
 import { silent, stores } from './setup/stores.ts'
 
@@ -30,7 +30,11 @@ describe.each(stores)('conversations on $name', { timeout: long ? 1_800_000 : 60
     async () => {
       const dbs = await open()
       const property = fc.asyncProperty(lives, (steps) => live(dbs, steps))
-      const found = await fc.check(property, { numRuns: runs[name], ...(long ? {} : { seed: 30_112_026 }) })
+      const found = await fc.check(property, {
+        numRuns: runs[name],
+        examples: seldom,
+        ...(long ? {} : { seed: 30_112_026 }),
+      })
       expect(found.failed, `${fc.defaultReportMessage(found)}\n${found.errorInstance}`).toBe(false)
     },
   )

@@ -80,3 +80,55 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 export const lives: fc.Arbitrary<Step[]> = fc
   .tuple(start, presence, fc.array(step, { minLength: 4, maxLength: 28, size: 'max' }))
   .map(([first, second, more]) => [second, first, ...more])
+
+const rita = { instance: 0, staff: 'rita' } as const
+const asked = { instance: 0, who: 'out' } as const
+
+/** Lives that chance seldom finds. */
+export const seldom: [Step[]][] = [
+  // A turn waits while a person takes over and hands back: what it says then is nobody's.
+  [
+    [
+      { do: 'present', ...rita },
+      { do: 'start', ...asked, behaviour: 'slow' },
+      { do: 'take', ...rita, instance: 1, on: 0 },
+      { do: 'message', ...asked, on: 0, behaviour: 'reply' },
+      { do: 'hand back', ...rita, instance: 1, on: 0 },
+      { do: 'open the gate' },
+      { do: 'sweep', instance: 0 },
+    ],
+  ],
+  // A turn waits until its lease is over, and another instance goes on with it.
+  [
+    [
+      { do: 'start', ...asked, behaviour: 'slow' },
+      { do: 'clock', seconds: 31 },
+      { do: 'sweep', instance: 1 },
+      { do: 'message', ...asked, on: 0, behaviour: 'reply' },
+      { do: 'open the gate' },
+    ],
+  ],
+  // An instance dies after its turn looked for more messages, and before one comes.
+  [
+    [
+      { do: 'start', ...asked, behaviour: 'reply' },
+      { do: 'arm', instance: 0, point: 'turn-said' },
+      { do: 'message', ...asked, on: 0, behaviour: 'more' },
+      { do: 'clock', seconds: 1 },
+      { do: 'message', ...asked, on: 0, behaviour: 'reply' },
+      { do: 'message', ...asked, on: 0, behaviour: 'reply' },
+    ],
+  ],
+  // Whoever has a parent is gone while a Direct Conversation is open beside it; then its end closes the parent's wait.
+  [
+    [
+      { do: 'present', ...rita },
+      { do: 'start', ...asked, behaviour: 'reply' },
+      { do: 'take', ...rita, on: 0 },
+      { do: 'beside', ...asked, on: 0 },
+      { do: 'clock', seconds: 130 },
+      { do: 'sweep', instance: 1 },
+      { do: 'close', ...asked, on: 0 },
+    ],
+  ],
+]

@@ -16,14 +16,15 @@ export type FrontDesk = Awaited<ReturnType<typeof makeFrontDesk>>
 
 export async function makeFrontDesk(
   fresh: FreshStore,
-  {
-    agent,
-    conversations = {},
-    ...config
-  }: Partial<CompanyConfig> & { readonly agent?: CompanyAgent | undefined } = {},
+  { agent, conversations = {}, ...config }: Partial<CompanyConfig> & { readonly agent?: CompanyAgent | undefined } = {},
 ) {
   const both = { ...config, conversations, ...(agent === undefined ? {} : { agent }) }
-  const { worlds, turnTo, clock, agent: client } = await makeInstances([
+  const {
+    worlds,
+    turnTo,
+    clock,
+    agent: client,
+  } = await makeInstances([
     { store: fresh.store(), config: both },
     { store: fresh.store(), config: both },
   ])

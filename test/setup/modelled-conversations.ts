@@ -322,7 +322,11 @@ async function createWorld(dbs: readonly Database[]) {
     replies.add(words)
     try {
       if (what === 'reply') await staff.reply(id, who, { text: words })
-      else await staff.handBack(id, who, { text: words, ...(count % 2 === 0 ? { note: `Private ${count}` } : {}) })
+      else
+        await staff.handBack(id, who, {
+          ...(count % 2 === 0 ? { text: words } : {}),
+          ...(count % 3 === 0 ? { note: `Private ${count}` } : {}),
+        })
     } catch (error) {
       // What was refused is nowhere; what a process died over may be.
       if (error instanceof PoppyError) replies.delete(words)
