@@ -92,7 +92,8 @@ export const seldom: [Step[]][] = [
       { do: 'present', ...rita },
       { do: 'start', ...asked, behaviour: 'slow' },
       { do: 'take', ...rita, instance: 1, on: 0 },
-      { do: 'message', ...asked, on: 0, behaviour: 'reply' },
+      // Where the turn runs nobody is told of this.
+      { do: 'message', ...asked, instance: 1, on: 0, behaviour: 'reply' },
       { do: 'hand back', ...rita, instance: 1, on: 0 },
       { do: 'open the gate' },
       { do: 'sweep', instance: 0 },
