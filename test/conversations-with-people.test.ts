@@ -1,5 +1,6 @@
 import type { CompanyAgent } from 'poppyseed'
 import { describe, expect, it } from 'vitest'
+import { asked, bookings, lists } from './setup/bookings.ts'
 import { pageOf, said, standingOf } from './setup/converse.ts'
 import { makeFrontDesk, omar, openingHours, patiently, rita } from './setup/front-desk.ts'
 import { stores } from './setup/stores.ts'
@@ -215,6 +216,31 @@ describe.each(stores)('a person on $name', { timeout: 60_000 }, ({ missing, fres
     await desk.worlds[1]?.company.accounts.revokeAll('acc-maya')
     expect(await bookings()).toMatchObject({ ok: false, error: 'sign_in_required' })
     await expect(desk.staff.openAccount(id, rita)).rejects.toMatchObject({ code: 'sign_in_required' })
+  })
+
+  test('proposes an operation, which only the User’s side can confirm', async () => {
+    const desk = await makeFrontDesk(await fresh(), { agent: polite, operations: bookings() })
+    lists(desk.client)
+    const { talk, signedIn } = await desk.signIn()
+    const { conversation_id: id } = await standingOf(await talk.start(said('Two nights, please.')))
+    await desk.staff.take(id, rita)
+    const outcome = await desk.staff.callTool(id, rita, 'book_room', { nights: 2 })
+    expect(outcome).toMatchObject({ ok: true, operation: { state: 'proposed', revision: 1 } })
+    const last = (await desk.read(id, talk)).events.at(-1)
+    expect(last).toMatchObject({
+      message: {
+        sender: 'human',
+        text: '2 nights in a sea view room, 260 €.',
+        operation: { state: 'proposed', summary: '2 nights in a sea view room, 260 €.' },
+      },
+    })
+    expect(JSON.stringify(last)).not.toContain('rita')
+    const operation = last?.type === 'message' ? last.message.operation : undefined
+    // "Yes" is a message like any other.
+    await talk.send(id, said('Yes, I confirm.', { sender: 'human' }))
+    expect((await desk.worlds[0]?.company.operations.get(operation?.operation_id ?? ''))?.state).toBe('proposed')
+    const client = asked(desk.client, signedIn.access_token)
+    expect((await client.confirm(operation?.operation_id ?? '')).status).toBe(200)
   })
 
   test('asks for a sign-in, and for more of one, in an event and in words [7.11.authorization, 7.11.also-asks, 7.11.authorization-scope, 7.11.any-token]', async () => {

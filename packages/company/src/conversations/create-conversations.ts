@@ -6,8 +6,8 @@ import { createConversationQueue } from './ledger.ts'
 import type { ConversationParts } from './parts.ts'
 import { createPeople } from './presence.ts'
 import { type CompanyConversations, createCompanyConversations } from './staff.ts'
-import { callTool } from './turn-tools.ts'
 import { createStreams, type Streams } from './streaming.ts'
+import { callTool } from './turn-tools.ts'
 import { createTurnEngine, type TurnEngineParts } from './turns.ts'
 
 /** Conversations, put together. */

@@ -1,4 +1,4 @@
-import { PoppyError } from '@poppyseed/protocol'
+import { PoppyError, type WireOperation } from '@poppyseed/protocol'
 import { decision } from './conversation.ts'
 import { turnStopped } from './handoff.ts'
 import type { ConversationRow, Decision, NewEvent } from './row.ts'
@@ -159,6 +159,21 @@ export function signInAsked(
     set: {},
     events: [{ type: 'authorization', error, ...(scope === undefined ? {} : { scope }) }, personSays(message)],
   }
+}
+
+/**
+ * Tells what a member of staff proposed (Operations 4.3). Where they lost the conversation over it, it is told all the same,
+ * and nobody is said to be there who isn't. Null once it is closed.
+ */
+export function proposed(
+  row: ConversationRow,
+  staff: Staff,
+  { id, operation }: { readonly id: string; readonly operation: WireOperation },
+): Decision | null {
+  if (row.status === 'closed') return null
+  const sender = row.held_by === staff.id ? 'human' : 'agent'
+  const message = { id, role: 'company', sender, text: operation.summary, operation } as const
+  return { set: sender === 'human' ? { answered: row.asked } : {}, events: [{ type: 'message', message }] }
 }
 
 /** 7.8: only what a member of staff says is a person's. */

@@ -6,6 +6,7 @@ import { userRequested } from './direct.ts'
 import {
   given,
   handedBack,
+  proposed,
   putBack,
   released,
   replied,
@@ -299,7 +300,12 @@ export function createCompanyConversations(
       const row = await existing(id)
       requireHeld(row, who)
       const callId = base64url(parts.random(16))
-      return parts.callTool(row, { name, input, callId, signal: parts.givenUp, staff: who.id })
+      const outcome = await parts.callTool(row, { name, input, callId, signal: parts.givenUp, staff: who.id })
+      if (outcome.ok && 'operation' in outcome) {
+        const message = { id: newId(), operation: outcome.operation }
+        await change(id, (current) => proposed(current, who, message))
+      }
+      return outcome
     },
 
     async close(id, by, reason) {
