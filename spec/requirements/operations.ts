@@ -62,8 +62,6 @@ export const operations = section('ops', {
     'summary-complete': 'table: company MUST state the whole of the operation in plain words in its summary',
     'partial-effects':
       'table: company MUST end partial effects as succeeded with a truthful result, or leave them in_progress',
-  },
-  later: {
     'message-never-confirms': 'table: company MUST NOT take a message as a confirmation',
     'close-keeps': 'table: company MUST NOT cancel operations because their conversation closes',
   },

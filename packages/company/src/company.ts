@@ -237,6 +237,7 @@ export function createCompany(config: CompanyConfig): Company {
     hasPage: checked.operations.hasPage,
     pageOf: addresses.operationPage,
     hooks: checked.operations.hooks,
+    news: checked.conversations === null ? null : async (...told) => conversations?.news(...told),
     faults: checked.faults,
     log,
     watch: telemetry.part,
@@ -281,6 +282,7 @@ export function createCompany(config: CompanyConfig): Company {
           supports: extensionCheck.has,
           grantableScopes: grantableScopes(checked.signIn),
           track: lifecycle.track,
+          writeOperation: operations.parts.write,
         })
   if (conversations !== null) durable.push(conversations.turns, conversations.care)
   const tokenSettings: TokenSettings = {

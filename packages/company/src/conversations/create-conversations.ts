@@ -1,8 +1,12 @@
+import type { WireOperation } from '@poppyseed/protocol'
 import type { FaultSettings } from '../faults/faults.ts'
 import type { DurableWork } from '../lifecycle.ts'
+import type { StoredOperation } from '../operations/agreement.ts'
+import type { OperationNews } from '../operations/hooks.ts'
 import type { Wordings } from '../words/wording.ts'
 import { careForConversations } from './caring.ts'
 import { createConversationQueue } from './ledger.ts'
+import { createOperationNews } from './operation-news.ts'
 import type { ConversationParts } from './parts.ts'
 import { createPeople } from './presence.ts'
 import { type CompanyConversations, createCompanyConversations } from './staff.ts'
@@ -25,6 +29,8 @@ export interface ConversationsOptions
   readonly wordings: Pick<Wordings, 'in'>
   /** The company's name, as people are told it. */
   readonly organization: string
+  /** An operation as it travels. */
+  readonly writeOperation: (stored: StoredOperation) => WireOperation
   /** Aborts when the Company begins to close. */
   readonly ending: AbortSignal
 }
@@ -34,6 +40,8 @@ export interface Conversations {
   readonly parts: ConversationParts
   /** Null where nothing is streamed. */
   readonly streams: Streams | null
+  /** Tells a conversation what becomes of what was proposed in it. */
+  readonly news: OperationNews
   /** What runs the turns of the Company Agent, and finds those that were left. */
   readonly turns: DurableWork
   /** What looks after conversations in which somebody waits, is gone, or nothing happens. */
@@ -66,5 +74,6 @@ export function createConversations({
     callTool: (row, call) => callTool({ ...parts, ...options }, row, call),
   })
   const care: DurableWork = { sweep: () => careForConversations(parts), stop: () => {} }
-  return { parts, streams, turns, care, ofCompany }
+  const news = createOperationNews(parts, { write: options.writeOperation })
+  return { parts, streams, turns, care, news, ofCompany }
 }

@@ -14,7 +14,7 @@ import { createWorker, type WorkerOptions } from './worker.ts'
 /** What {@link createOperations} needs. */
 export interface OperationsOptions
   extends Pick<OperationParts, 'scope' | 'now' | 'random' | 'hasPage' | 'changes'>,
-    Pick<WorkerOptions, 'log' | 'watch' | 'givenUp' | 'track'> {
+    Pick<WorkerOptions, 'log' | 'watch' | 'givenUp' | 'track' | 'news'> {
   readonly operations: readonly Operation[]
   readonly hooks: OperationHooks
   readonly faults: FaultSettings | null
@@ -35,7 +35,7 @@ export interface Operations {
 export function createOperations(options: OperationsOptions): Operations {
   const { scope, now, random, hasPage, changes, hooks, faults, pageOf, log } = options
   const operations = new Map(options.operations.map((operation) => [operation.name, operation]))
-  const tells = tellsOf(hooks)
+  const tells = tellsOf(hooks, Boolean(options.news))
   const at: OperationParts['at'] = (point, id) => faults?.atPoint?.(point, id)
   const { changed } = changes
   const worker = createWorker({ ...options, operations, tells, at, changed })

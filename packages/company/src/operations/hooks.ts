@@ -1,6 +1,6 @@
 import { isPlain, refuseUnknown } from '../config-shapes.ts'
 import { wrong } from '../configuration-error.ts'
-import type { TrailEvent } from './agreement.ts'
+import type { StoredOperation, TrailEvent } from './agreement.ts'
 import type { OperationView } from './view.ts'
 
 /** A company's own records: told of operations from the outbox, at least once each. */
@@ -45,16 +45,36 @@ export function hookNameOf(event: string): keyof OperationHooks | null {
   return hookOf[event as TrailEvent] ?? null
 }
 
-/** Whether anybody wants to be told of such an entry: only then is it put into the outbox. */
-export type Tells = (event: TrailEvent) => boolean
+/**
+ * Whether anybody wants to be told of such an entry: only then is it put into the outbox. `conversation`: only the
+ * conversation does, where it was proposed in one.
+ */
+export type Tells = (event: TrailEvent) => boolean | 'conversation'
 
 /** See {@link Tells}. */
-export function tellsOf(hooks: OperationHooks): Tells {
+export function tellsOf(hooks: OperationHooks, hasConversations = false): Tells {
   return (event) => {
     const name = hookNameOf(event)
-    return name !== null && hooks[name] !== undefined
+    if (name === null) return false
+    return hooks[name] !== undefined || (hasConversations && isNews(event) ? 'conversation' : false)
   }
 }
+
+/** Whether an entry is told in the operation's conversation (Operations 4.3): other terms, and the end. */
+export function isNews(event: string): boolean {
+  const name = hookNameOf(event)
+  return name === 'revised' || name === 'finished'
+}
+
+/** Tells an operation's conversation of an entry of its trail. It may come again after a crash. */
+export type OperationNews = (
+  stored: StoredOperation,
+  entry: {
+    /** Counts the operation's entries. */
+    readonly number: number
+    readonly revision: number | null
+  },
+) => Promise<void>
 
 /** @throws ConfigurationError with a sentence that says what to write */
 export function checkHooks(hooks: unknown): OperationHooks {

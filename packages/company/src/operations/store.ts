@@ -58,7 +58,7 @@ export async function insertOperation(
     readonly operation: NewOperation
     readonly revision: NewRevision
     readonly entry: Entry
-    readonly tells?: boolean
+    readonly tells?: Change['tells']
   },
 ): Promise<boolean> {
   const { db, company } = scope
@@ -249,6 +249,21 @@ export async function expiredOperations(
     .limit(limit)
     .execute()
   return rows.map(({ id }) => id)
+}
+
+/** The revision that an entry of a trail is about; null for none. */
+export async function revisionOfEntry(
+  { db, company }: Scope,
+  { id, number }: { readonly id: string; readonly number: number },
+): Promise<number | null> {
+  const row = await db.query
+    .selectFrom('poppy_trail')
+    .select('revision')
+    .where('company', '=', company)
+    .where('operation_id', '=', id)
+    .where('number', '=', number)
+    .executeTakeFirst()
+  return row?.revision == null ? null : Number(row.revision)
 }
 
 /** All that happened to an operation, in order. */

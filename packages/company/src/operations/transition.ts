@@ -22,8 +22,8 @@ export interface Change {
   readonly entry?: Entry
   /** When the work that the change puts there is due. */
   readonly dueAt?: number
-  /** Tells the company's hooks of it; only what the trail says is told. */
-  readonly tells?: boolean
+  /** Tells the company's hooks of it, or only its conversation, where it has one; only what the trail says is told. */
+  readonly tells?: boolean | 'conversation'
 }
 
 /** What a change left, as far as anybody needs it: the rest of the row is what was read and what was set. */
@@ -88,16 +88,18 @@ export function transition<Own extends object>(
       dueAt: dueAt ?? null,
       kind,
       workId: workId(own.id),
+      toldAlways: tells === true ? 1 : 0,
     }
     if (scope.db.name === 'postgres') {
-      const variant = entry === undefined ? variants.silent : tells ? variants.told : variants.noted
+      const variant = entry === undefined ? variants.silent : tells === false ? variants.noted : variants.told
       return variant(scope, values)
     }
     return scope.db.transaction(async () => {
       const [changed] = await updateRow(scope, values)
       if (changed === undefined) return null
       if (entry !== undefined) await addEntry(scope, { ...values, number: changed.trail })
-      if (tells) await tell(scope, { ...values, workId: `tell:${own.id}:${changed.trail}`, payload: values.event })
+      if (tells === true || (tells === 'conversation' && changed.conversation_id !== null))
+        await tell(scope, { ...values, workId: `tell:${own.id}:${changed.trail}`, payload: values.event })
       await putWork?.(scope, values)
       return changed
     })
@@ -118,7 +120,8 @@ const notedText = `, noted as (insert into poppy_trail ${entryColumns}
     cast(:entryRevision as bigint), cast(:channel as text), cast(:who as text), cast(:detail as text) from changed)`
 const toldText = `, told as (insert into poppy_outbox ${outboxColumns}
   select :company, cast('tell:' || :id || ':' as text) || trail, 'tell', cast(:id as text), cast(:event as text),
-    cast(:now as bigint), 0, cast(:now as bigint) from changed)`
+    cast(:now as bigint), 0, cast(:now as bigint)
+  from changed where cast(:toldAlways as bigint) = 1 or changed.conversation_id is not null)`
 
 const workTexts = {
   put: {
@@ -155,7 +158,7 @@ export async function beginTrail(
   { id, now, entry, tells = false }: Change & { readonly entry: Entry },
 ): Promise<void> {
   await addEntry(scope, { id, number: 1, now, event: entry.event, ...written(entry) })
-  if (tells) await tell(scope, { id, workId: `tell:${id}:1`, payload: entry.event, now })
+  if (tells === true) await tell(scope, { id, workId: `tell:${id}:1`, payload: entry.event, now })
 }
 
 function written(entry: Entry | undefined): Values {

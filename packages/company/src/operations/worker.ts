@@ -2,10 +2,17 @@ import { claimWork, deleteWork, dueWork, putOffWork, type Work } from '../outbox
 import type { Scope } from '../store/database.ts'
 import { forLog } from '../tools/run.ts'
 import { agreementOf, type StoredOperation } from './agreement.ts'
-import { hookNameOf, type OperationHooks } from './hooks.ts'
+import { hookNameOf, isNews, type OperationHooks, type OperationNews } from './hooks.ts'
 import { type CancelOutcome, isOutcome } from './outcome.ts'
 import { createPerformer, type PerformerOptions, pauseAfter, writeMargin } from './performer.ts'
-import { addToTrail, expiredOperations, expireOperation, findOperation, finishCancelled } from './store.ts'
+import {
+  addToTrail,
+  expiredOperations,
+  expireOperation,
+  findOperation,
+  finishCancelled,
+  revisionOfEntry,
+} from './store.ts'
 import { viewOf } from './view.ts'
 import { runWithin } from './within.ts'
 
@@ -14,6 +21,8 @@ import { runWithin } from './within.ts'
 /** What the worker needs. */
 export interface WorkerOptions extends PerformerOptions {
   readonly hooks: OperationHooks
+  /** Tells the conversation that an operation was proposed in; left out or null where there are none. */
+  readonly news?: OperationNews | null
   /** Has the end of the Company wait for something. */
   readonly track: <T>(work: Promise<T>) => Promise<T>
 }
@@ -152,6 +161,10 @@ export function createWorker(options: WorkerOptions): OperationWorker {
     const name = hookNameOf(work.payload ?? '')
     const hook = name === null ? undefined : options.hooks[name]
     const stored = await findOperation(scope, work.operation_id)
+    if (options.news && stored !== null && isNews(work.payload ?? '')) {
+      const number = Number(work.id.slice(work.id.lastIndexOf(':') + 1))
+      await options.news(stored, { number, revision: await revisionOfEntry(scope, { id: work.operation_id, number }) })
+    }
     if (name !== null && hook !== undefined && stored !== null) {
       const event = Object.freeze({ key: work.id, event: name, operation: viewOf(stored, now()) })
       const ran = await runWithin(() => hook(event), {

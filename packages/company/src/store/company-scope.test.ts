@@ -194,6 +194,7 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   listOperations: (scope) =>
     operations.listOperations(scope, { account: 'ada', limit: 2, after: { createdAt: now, id: 'confirmed' } }),
   expiredOperations: (scope) => operations.expiredOperations(scope, { now, limit: 2 }),
+  revisionOfEntry: (scope) => operations.revisionOfEntry(scope, { id: 'proposed', number: 1 }),
   trailOf: (scope) => operations.trailOf(scope, 'proposed'),
   addRevision: (scope) =>
     operations.addRevision(scope, {

@@ -18,6 +18,7 @@ const numbers: ReadonlySet<string> = new Set([
   'confirmed',
   'from',
   'expiresAt',
+  'toldAlways',
 ])
 
 /** The column of `asked` for a value. */
