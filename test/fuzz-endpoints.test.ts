@@ -28,6 +28,7 @@ const everything = {
   },
   browser: true,
   operations: bookings(),
+  agent: async function* () {},
 } as const
 
 /** Each path that a Company with everything answers, and the story that tries it; `fuzz.test.ts` has the first three. */
@@ -48,6 +49,11 @@ const stories: Readonly<Record<string, keyof typeof budgets>> = {
   '/poppy/operations/opn_x/confirm': 'anywhere',
   '/poppy/operations/opn_x/cancel': 'anywhere',
   '/poppy/operations/opn_x/page': 'anywhere',
+  '/poppy/conversations': 'conversations',
+  '/poppy/conversations/cnv_x/messages': 'conversations',
+  '/poppy/conversations/cnv_x/events': 'conversations',
+  '/poppy/conversations/cnv_x/handoff': 'conversations',
+  '/poppy/conversations/cnv_x/close': 'conversations',
   '/.well-known/poppy.json': 'anywhere',
   '/.well-known/oauth-authorization-server': 'anywhere',
   '/.well-known/oauth-protected-resource/poppy/mcp': 'anywhere',
@@ -327,6 +333,66 @@ describe('whatever is sent', () => {
           },
         ) as never,
     )
+  })
+
+  it('to conversations is answered, and what is refused leaves them as they were [7.13.invalid-request]', {
+    timeout: patience.group,
+  }, async () => {
+    const right = {
+      message: {
+        id: 'msg_x',
+        sender: 'agent',
+        text: 'Is breakfast included?',
+        data: { guests: [{ name: 'Maya' }] },
+        context: { locale: 'en-GB', time_zone: 'Europe/Madrid', user_available: true },
+      },
+      parent_conversation_id: 'cnv_x',
+    }
+    const body = fc.oneof(
+      { weight: 4, arbitrary: bentJson(right).map((value) => JSON.stringify(value)) },
+      { weight: 1, arbitrary: json.map((value) => JSON.stringify({ message: value })) },
+      { weight: 1, arbitrary: oddText },
+    )
+    const query = fc.dictionary(
+      fc.constantFrom('cursor', 'wait', 'x'),
+      fc.oneof(fc.constantFrom('0', '0.01', '-1', 'evt_x'), oddText),
+      { maxKeys: 2 },
+    )
+    await atStages('conversations', (stage) => {
+      const known: string[] = []
+      return fc.asyncProperty(
+        fc.constantFrom('', 'messages', 'events', 'handoff', 'close'),
+        fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: oddText }),
+        fc.uuid(),
+        body,
+        query,
+        header,
+        async (word, odd, unique, bent, asked, type) => {
+          const { agent } = stage.world
+          const id = odd ?? known.at(-1) ?? 'cnv_x'
+          const path = `/poppy/conversations${word === '' ? '' : `/${encodeURIComponent(id.toWellFormed())}/${word}`}`
+          const url = new URL(path, origin)
+          const verb = word === 'events' ? 'GET' : 'POST'
+          const text = (bent ?? '').toWellFormed().replace('msg_x', `msg_${unique}`)
+          const { answer, text: told } = await tryOut(
+            stage,
+            requestOf(`${url.href}?${new URLSearchParams(asked)}`, {
+              method: verb,
+              ...bodyOf(verb, text),
+              headers: {
+                authorization: `DPoP ${stage.token}`,
+                dpop: await agent.proof(verb, origin + url.pathname, stage.token),
+                'content-type': 'application/json',
+              },
+              more: { 'content-type': type },
+            }),
+          )
+          expect(told).not.toContain(stage.token)
+          if (answer.ok) known.push((JSON.parse(told) as { conversation_id: string }).conversation_id)
+          else expect(JSON.parse(told)).toMatchObject({ error: expect.any(String) })
+        },
+      ) as never
+    })
   })
 
   it('to any path, in any way, is answered, and changes nothing where it is refused [3.1.something-to-use]', {

@@ -12,6 +12,7 @@ export const budgets = {
   mediated: { normal: 40, long: 3_000 },
   tools: { normal: 80, long: 10_000 },
   mcp: { normal: 80, long: 8_000 },
+  conversations: { normal: 80, long: 8_000 },
   anywhere: { normal: 80, long: 8_000 },
   /** Of each parser. */
   parser: { normal: 60, long: 1_500 },

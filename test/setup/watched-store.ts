@@ -38,6 +38,9 @@ export function watch(store: Store): WatchedStore {
         .orderBy('code_hash')
         .execute(),
       browsers: await query().selectFrom('poppy_browsers').selectAll().orderBy('cookie_hash').execute(),
+      // What is said in one goes on by itself; that there is one, and what was accepted, doesn't.
+      conversations: await query().selectFrom('poppy_conversations').select('id').orderBy('id').execute(),
+      receipts: await query().selectFrom('poppy_receipts').selectAll().orderBy('message_id').execute(),
     }),
     spent: async () => ({
       ids: (await query().selectFrom('poppy_used_ids').select('id_hash').execute()).length,
