@@ -17,7 +17,11 @@ export async function openTalkingSite(agent: CompanyAgent, config: Partial<Compa
   const { origin } = await listen(async (origin) => {
     company = createSiteCompany({ origin, pages, log }, { agent, operations: bookings(counts), ...config })
     await company.start()
-    return wire.watch(siteHandler(company, pages))
+    const handler = siteHandler(company, pages)
+    const watched = wire.watch(handler)
+    // An answer is read whole by the watch, and a stream has no end to wait for.
+    return (request) =>
+      request.headers.get('accept')?.includes('text/event-stream') ? handler(request) : watched(request)
   })
   onTestFinished(() => company?.close())
 
