@@ -93,10 +93,12 @@ async function start(place: Place): Promise<Running> {
       revoked_at: null,
     })
     .execute()
+  // Other instances are told of each change, as a Company does.
+  const changes = createChanges({ scope: async () => scope, log: quiet })
   const running = new Set<Promise<unknown>>()
   const operations = createOperations({
     operations: [nothing],
-    changes: createChanges(),
+    changes,
     scope: async () => scope,
     now: Date.now,
     random: (length) => crypto.getRandomValues(new Uint8Array(length)),
@@ -144,6 +146,7 @@ async function start(place: Place): Promise<Running> {
     confirm,
     async end() {
       operations.durable.stop()
+      changes.close()
       await db.close()
     },
   }
