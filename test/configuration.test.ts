@@ -35,7 +35,6 @@ const mediated = (bend: object) => ({
 
 const wrong: readonly (readonly [name: string, bend: Record<string, unknown>, says: RegExp])[] = [
   ['a setting that nobody knows', { orgin: 'https://miramar.example' }, /no setting `orgin`.*origin/],
-  ['the Company Agent', { agent: {} }, /Company Agent is not built/],
   ['staff', { staff: () => null }, /staff inbox is not built/],
   ['no organization', { organization: undefined }, /`organization\.name` is missing/],
   [
