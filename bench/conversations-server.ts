@@ -27,7 +27,9 @@ export interface ServerTask {
   readonly name: string
 }
 
-const task = JSON.parse(process.argv[2] ?? '{}') as ServerTask
+const input = createInterface({ input: process.stdin })
+const lines = input[Symbol.asyncIterator]()
+const task = JSON.parse(String((await lines.next()).value)) as ServerTask
 const many = { keepAlive: 15, longest: 86_400, perSession: 100_000, perClient: 100_000, inAll: 100_000 }
 
 async function bare() {
@@ -156,10 +158,9 @@ async function memory(): Promise<number> {
   return process.memoryUsage().rss
 }
 
-createInterface({ input: process.stdin })
-  .on('line', async (line) => {
-    const [word, count] = line.split(' ')
-    if (word === 'memory') console.log(JSON.stringify({ memory: await memory() }))
-    else console.log(JSON.stringify({ times: await serving.write?.(Number(count)) }))
-  })
-  .on('close', () => process.exit())
+for await (const line of { [Symbol.asyncIterator]: () => lines }) {
+  const [word, count] = line.split(' ')
+  if (word === 'memory') console.log(JSON.stringify({ memory: await memory() }))
+  else console.log(JSON.stringify({ times: await serving.write?.(Number(count)) }))
+}
+process.exit()

@@ -25,7 +25,7 @@ interface Running {
 
 async function start(task: ServerTask): Promise<Running> {
   const script = fileURLToPath(new URL('conversations-server.ts', import.meta.url))
-  const child = spawn(process.execPath, ['--expose-gc', script, JSON.stringify(task)], {
+  const child = spawn(process.execPath, ['--expose-gc', script], {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...process.env, NODE_ENV: 'production' },
   }) as unknown as ChildProcessWithoutNullStreams
@@ -35,6 +35,7 @@ async function start(task: ServerTask): Promise<Running> {
     if (done) throw new Error(`the server of streams ended: ${task.kind}`)
     return JSON.parse(value) as never
   }
+  child.stdin.write(`${JSON.stringify(task)}\n`)
   const ready = (await next()) as Pick<Running, 'port' | 'paths' | 'tokens'>
   return {
     ...ready,

@@ -95,8 +95,9 @@ export function createStreams({ scope, now, log, changes, sessionLimits, setting
   }
 
   async function closeEnded(looked: readonly ConversationStream[]): Promise<void> {
-    const times = { now: now(), idle: sessionLimits.idle }
-    for (const stream of await endedOf(await scope(), looked, times)) stream.close()
+    const time = now()
+    for (const stream of looked) if (stream.closesAt <= time) stream.close()
+    for (const stream of await endedOf(await scope(), looked, { now: time, idle: sessionLimits.idle })) stream.close()
   }
 
   function tick(): void {
