@@ -42,7 +42,7 @@ const ends: readonly {
   },
   {
     what: 'the person is erased',
-    meant: '401 invalid_token',
+    meant: '404 conversation_not_found',
     again: '401 invalid_token',
     end: ({ here }) => here.world.company.accounts.erasePerson('acc-maya'),
   },
@@ -77,7 +77,7 @@ describe.each(stores)('On $name, where events are awaited', ({ missing, fresh })
     return { here, there, id, tokens, how, talk, reading, cursor }
   }
 
-  test.each(ends)('nothing is told after $what [K48, 7.11.signed-out-later]', async ({ end, meant, again }) => {
+  test.each(ends)('nothing is told after $what [K48, 7.11.sign-in-required]', async ({ end, meant, again }) => {
     const { here, there, id, tokens, how, talk, reading, cursor } = await signedIn()
     const waiting = talk.read(id, `?wait=30&cursor=${cursor}`)
     // It waits once another request has gone its way after it.
@@ -98,7 +98,7 @@ describe.each(stores)('On $name, where events are awaited', ({ missing, fresh })
     expect(`${answer.response.statusCode} ${(JSON.parse(answer.raw()) as { error: string }).error}`).toBe(again)
   })
 
-  test('a stream is closed soon, also where nothing happens in it [7.6.close-any-time]', async () => {
+  test('a stream is closed soon, also where nothing happens in it', async () => {
     const { here, there, id, reading, tokens } = await signedIn()
     // Another one, of a User who isn't signed in and doesn't have to be, goes on.
     const other = await here.world.newAgent()
@@ -119,7 +119,7 @@ describe.each(stores)('On $name, where events are awaited', ({ missing, fresh })
     expect(tokens.signed_in).toBe(true)
   })
 
-  test('a token from before the sign-in is told nothing once the conversation has used the account [7.11.signed-out-later]', async () => {
+  test('a token from before the sign-in is told nothing once the conversation has used the account [7.11.sign-in-required]', async () => {
     const here = await openStreams(await fresh())
     const id = await here.start()
     const signedOut = await here.stream(id)

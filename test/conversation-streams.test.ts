@@ -23,7 +23,7 @@ const ids = (events: readonly StreamEvent[]) => events.map(({ id }) => id)
 describe.each(stores)('A stream on $name', ({ missing, fresh }) => {
   const test = it.skipIf(missing !== null)
 
-  test('has each event as a read has it, with its id, at once and as it comes', async () => {
+  test('has each event as a read has it, with its id, at once and as it comes [7.6.sse-events]', async () => {
     const { start, stream, write, talk, world } = await openStreams(await fresh())
     const id = await start()
     const reading = await stream(id)
@@ -46,7 +46,7 @@ describe.each(stores)('A stream on $name', ({ missing, fresh }) => {
     reading.cut()
   })
 
-  test('goes on with exactly the events after the one it was cut at, by Last-Event-ID and by cursor [K43, 7.5.cursor, 7.6.last-event-id]', async () => {
+  test('goes on with exactly the events after the one it was cut at, by Last-Event-ID and by cursor [K43, 7.6.last-event-id, 7.5.after-cursor, 7.5.order]', async () => {
     const { start, stream, write, talk } = await openStreams(await fresh())
     const id = await start()
     // The clock stands still: all of them are of one millisecond.
@@ -79,7 +79,7 @@ describe.each(stores)('A stream on $name', ({ missing, fresh }) => {
     }
   })
 
-  test('tells pieces of a message without an id before it, and nothing of it again after a cut [K43, 7.6.text-delta]', async () => {
+  test('tells pieces of a message without an id before it, and nothing of it again after a cut [K43, 7.6.delta-no-id]', async () => {
     const { start, stream, write, parts } = await openStreams(await fresh())
     const id = await start()
     const reading = await stream(id)
@@ -118,7 +118,7 @@ describe.each(stores)('A stream on $name', ({ missing, fresh }) => {
     again.cut()
   })
 
-  test('is read alike by a reader of single bytes and by eventsource-parser [K46]', async () => {
+  test('is read alike by a reader of single bytes and by eventsource-parser', async () => {
     const { start, stream, write } = await openStreams(await fresh())
     const id = await start()
     await write(id, [reply('Zoë says: "naïve"\n\ndata: no\r\nid: evt_no\u2028🧥')])
@@ -227,7 +227,7 @@ describe.each(stores)('A stream on $name', ({ missing, fresh }) => {
 })
 
 describe('A Company that doesn’t stream', () => {
-  it('answers with JSON as usual [7.6.stream-or-json]', async () => {
+  it('answers with JSON as usual', async () => {
     const sqlite = stores[0] as (typeof stores)[number]
     const { start, stream } = await openStreams(await sqlite.fresh(), { conversations: { streams: false } })
     const id = await start()

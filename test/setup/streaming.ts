@@ -5,6 +5,7 @@ import type { CompanyConfig } from 'poppyseed'
 import { toNodeHandler } from 'poppyseed/node'
 import { onTestFinished } from 'vitest'
 import { createChanges } from '../../packages/company/src/changes/changes.ts'
+import type { CompanyAgent } from '../../packages/company/src/company-agent/turn.ts'
 import { withConversation } from '../../packages/company/src/conversations/ledger.ts'
 import type { ConversationParts } from '../../packages/company/src/conversations/parts.ts'
 import type { ConversationSet, EventBody } from '../../packages/company/src/conversations/row.ts'
@@ -128,12 +129,22 @@ export const reply = (text: string, id = `msg_${text.length}_${Math.random().toS
   message: { id, role: 'company', sender: 'agent', text },
 })
 
+/** Says nothing for as long as it may: what there is to read is what a test writes. */
+const quiet: CompanyAgent = ({ signal }) => ({
+  [Symbol.asyncIterator]: () => ({
+    async next() {
+      if (!signal.aborted) await once(signal, 'abort')
+      return { done: true, value: undefined }
+    },
+  }),
+})
+
 /** Opens a Company on a database, and a second instance on the same. */
 export async function openStreams(
   fresh: FreshStore,
   { streams, ...config }: Partial<CompanyConfig> & { readonly streams?: object } = {},
 ): Promise<StreamedCompany> {
-  const world = await makeWorld({ conversations: { streams: { ...streams } }, ...config }, fresh.store())
+  const world = await makeWorld({ agent: quiet, conversations: { streams: { ...streams } }, ...config }, fresh.store())
   const tokens = await world.start()
   const responses: ServerResponse[] = []
   const handler = toNodeHandler(world.company)
