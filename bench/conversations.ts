@@ -212,10 +212,7 @@ async function onPostgres(url: string): Promise<Place> {
 }
 
 async function measure(place: Place): Promise<readonly string[]> {
-  const lines = [line(place.name, await measureMessages(place))]
-  console.error(lines.at(-1))
-  lines.push(line(place.name, await measurePages(place)))
-  console.error(lines.at(-1))
+  const lines = [line(place.name, await measureMessages(place)), line(place.name, await measurePages(place))]
   const latency = await measureLatency(place.address)
   lines.push(
     line(place.name, {

@@ -386,7 +386,7 @@ export const cases: readonly Case[] = [
     first: false,
     situation: 'A conversation stream stays idle for minutes behind a proxy that closes idle connections.',
     right: 'A comment line keeps it alive, and the client reconnects if it dies.',
-    built: false,
+    built: true,
   },
   {
     id: 'K43',
@@ -396,7 +396,7 @@ export const cases: readonly Case[] = [
       'A stream is cut after each event in turn, after a text piece, and between two events of the same millisecond.',
     right:
       'Reading goes on exactly after the last event, in order, by Last-Event-ID and by cursor alike; text pieces are dropped.',
-    built: false,
+    built: true,
   },
   {
     id: 'K44',
@@ -433,7 +433,7 @@ export const cases: readonly Case[] = [
     situation: 'Hundreds of streams and long reads are opened and dropped, and one reader is slow.',
     right:
       'Timers, listeners and queries go back to where they were; the slow reader is closed and memory stays bounded.',
-    built: false,
+    built: true,
   },
   {
     id: 'K48',
@@ -443,7 +443,7 @@ export const cases: readonly Case[] = [
       'A stream or long read is open when the User signs out, disconnects, the Personal Agent is blocked or the token expires; then an event comes.',
     right:
       'It is closed before that event, and a reconnect gets sign_in_required once the conversation has used the account.',
-    built: false,
+    built: true,
   },
   {
     id: 'K49',

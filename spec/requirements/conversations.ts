@@ -80,8 +80,6 @@ export const conversations = [
       'delta-replaced-agent': 'plain: agent MUST replace the pieces of a message by the complete one',
       'delta-no-act-agent': 'agent MUST NOT do anything because of text that has come only in pieces',
       'delta-dropped-agent': 'plain: agent MUST drop the pieces of an unfinished message after a reconnect',
-    },
-    later: {
       'sse-events': 'plain: company MUST send streamed events with the event ID as SSE id and the same JSON as data',
       'last-event-id': 'plain: company MUST go on after Last-Event-ID, as after a cursor',
       'delta-no-id': 'plain: company MUST send text-delta events without an id',
