@@ -164,4 +164,28 @@ describe.each(stores)('a message that comes again, on $name', { timeout: 60_000 
     expect(heard.toSorted()).toEqual(['And a pool?', 'And parking?', expect.stringMatching(/^Is breakfast/)])
     expect(turns()).toBeLessThanOrEqual(3)
   })
+
+  test('at once, for a Direct Conversation, opens one; another at that moment is told that one is open [7.10.one-open, 7.13.direct-conversation-open]', async () => {
+    const { talk, alternate, read } = await two()
+    const { conversation_id: parent } = await standingOf(await talk.start(said('Is breakfast included?')))
+    await expect.poll(async () => (await read(parent)).status, patiently).toBe('idle')
+    alternate()
+    const message = said('Hi.', { sender: 'human' })
+    const [others, same] = await Promise.all([
+      Promise.all(Array.from({ length: 3 }, () => talk.start(said('Hello.', { sender: 'human' }), { parent }))),
+      Promise.all(Array.from({ length: 4 }, () => talk.start(message, { parent }))),
+    ])
+    const all = [...others, ...same]
+    const opened = await Promise.all(all.filter(({ status }) => status === 201).map(standingOf))
+    expect(opened.length === 1 || opened.length === 4).toBe(true)
+    const ids = new Set(opened.map((one) => one.conversation_id))
+    expect(ids.size).toBe(1)
+    const [direct] = ids
+    for (const answer of all.filter(({ status }) => status !== 201))
+      expect(await answer.json()).toMatchObject({ error: 'direct_conversation_open', conversation_id: direct })
+    expect(words((await read(parent)).events).filter((word) => word === 'direct_opened')).toHaveLength(1)
+    await talk.close(parent)
+    expect(words((await read(parent)).events).slice(-2)).toEqual(['direct_closed', 'closed/agent'])
+    expect((await read(direct ?? '')).status).toBe('closed')
+  })
 })

@@ -124,7 +124,6 @@ export const conversations = [
       'parent-open': 'company MUST refuse a parent that is closed, with conversation_closed',
       'parent-owner': 'company MUST refuse a parent of another owner, with conversation_not_found',
       'parent-not-direct': 'company MUST refuse a parent that is itself a Direct Conversation',
-      'one-open': 'plain: company MUST answer direct_conversation_open for a second Direct Conversation of one parent',
       'user-requested': 'plain: company MUST ask for the User by a user_requested event with a reason',
       'only-agent-starts': 'plain: company MUST NOT start a Direct Conversation itself',
       'direct-opened': 'plain: company MUST add direct_opened with the new ID to the parent',
@@ -135,6 +134,7 @@ export const conversations = [
       'parent-knows':
         'plain: company MUST let the Company Agent of the parent know what was said in the Direct Conversation',
       'parent-close': 'plain: company MUST close the open Direct Conversation when its parent closes',
+      'one-open': 'plain: company MUST answer direct_conversation_open for a second Direct Conversation of one parent',
     },
   }),
   ...section('7.11', {
@@ -164,7 +164,6 @@ export const conversations = [
     built: {
       'conversation-closed':
         'table: company MUST answer 409 conversation_closed for a message or handoff to a closed conversation',
-      'direct-conversation-open': 'table: company MUST state conversation_id with direct_conversation_open',
       'conversation-not-found':
         'table: company MUST answer 404 conversation_not_found for an unknown conversation or one of another owner',
       'invalid-request': 'table: company MUST answer 400 invalid_request for a malformed request',
@@ -172,6 +171,7 @@ export const conversations = [
       'invalid-cursor': 'table: company MUST answer 400 invalid_cursor for a cursor that is none of this conversation',
       'message-id-conflict': 'table: company MUST answer 409 message_id_conflict',
       'cursor-expired': 'table: company MUST answer cursor_expired for a cursor that is too old',
+      'direct-conversation-open': 'table: company MUST state conversation_id with direct_conversation_open',
     },
   }),
 ]

@@ -103,6 +103,9 @@ export function asksForReply({ text, data }: WireAgentMessage): boolean {
   return data !== undefined || (text !== undefined && text.trim() !== '')
 }
 
+/** Events of a conversation after which it takes no more messages: nobody reads that far, and it has to end somewhere. */
+export const mostEvents = 200_000
+
 /**
  * Accepts a message (7.3). With text or data it is to be answered: by a turn of the Company Agent where that handles the
  * conversation; a person who was asked for or has joined reads it.
@@ -110,6 +113,10 @@ export function asksForReply({ text, data }: WireAgentMessage): boolean {
  */
 export function accepted(row: ConversationRow, { message, caller, now }: Incoming): Decision {
   requireOpen(row)
+  if (row.last_event >= mostEvents)
+    throw new PoppyError('conversation_closed', {
+      description: 'The conversation is as long as one can be. Start a new one.',
+    })
   const set: ConversationSet = {
     ...rightsOf(caller),
     sender: message.sender,

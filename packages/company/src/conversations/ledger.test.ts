@@ -12,7 +12,7 @@ import { stores } from '../../../../test/setup/stores.ts'
 import { insertSession } from '../sessions/store.ts'
 import type { Scope } from '../store/database.ts'
 import { standardTiming as timing } from './care.ts'
-import { accepted, closed, directOpened, emptyConversation, turnEnded } from './conversation.ts'
+import { accepted, closed, directOpened, emptyConversation, mostEvents, turnEnded } from './conversation.ts'
 import { eventId } from './cursor.ts'
 import { changeConversation, insertConversation, withConversation } from './ledger.ts'
 import type { ConversationRow, NewEvent } from './row.ts'
@@ -186,6 +186,23 @@ describe.each(stores)('The ledger in $name', { timeout: 60_000 }, ({ missing, fr
     expect(begun).toEqual([])
     await withConversation(parts, id, (row) => accepted(row, { message: message({ id: 'm' }), caller: caller(), now }))
     expect(begun).toEqual([id])
+  })
+
+  test('a conversation that is as long as one can be takes no more messages, and still closes', async () => {
+    const scope = await start()
+    const { parts } = conversationParts(scope)
+    const { id } = await startConversation(scope)
+    await scope.db.query.deleteFrom('poppy_events').where('company', '=', company).execute()
+    await scope.db.query
+      .updateTable('poppy_conversations')
+      .set({ last_event: mostEvents, first_event: mostEvents + 1 })
+      .where('id', '=', id)
+      .execute()
+    const say = withConversation(parts, id, (row) =>
+      accepted(row, { message: message({ id: 'm' }), caller: caller(), now }),
+    )
+    await expect(say).rejects.toMatchObject({ code: 'conversation_closed' })
+    expect(await withConversation(parts, id, (row) => closed(row, now))).toMatchObject({ row: { status: 'closed' } })
   })
 
   test('text that databases dislike is kept as it was', async () => {
