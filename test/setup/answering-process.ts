@@ -1,0 +1,107 @@
+import { once } from 'node:events'
+import { appendFileSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import { register } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { createCompany } from '../../packages/company/src/company.ts'
+import type { ConversationPoint } from '../../packages/company/src/faults/faults.ts'
+import { toNodeHandler } from '../../packages/company/src/node/handler.ts'
+import { postgres } from '../../packages/company/src/store/postgres.ts'
+import { sqlite } from '../../packages/company/src/store/sqlite.ts'
+import { tool } from '../../packages/company/src/tools/tool.ts'
+import type { StoreAddress } from './store-process.ts'
+import { secret } from './world-config.ts'
+
+/**
+ * A Company in a process of its own whose agent looks something up and answers, and that kills itself where it is told to:
+ * `POST /test-kill/{point}`. `POST /test-clock/{milliseconds}` moves its clock and has it look after what is due.
+ */
+
+/** What an instance is told. */
+export interface AnsweringTask {
+  readonly address: StoreAddress
+  readonly origin: string
+  /** Its clock stands there until it is moved, in milliseconds since 1970; null has it run. */
+  readonly now: number | null
+  readonly documents: Readonly<Record<string, unknown>>
+  /** Where it notes what ran: a line for each turn that was begun, and for each call of its tool. */
+  readonly records: string
+  /** Milliseconds that the agent takes between two things. */
+  readonly pause: number
+}
+
+if (process.argv[2] !== undefined) {
+  register('./tsx-loader.ts', import.meta.url)
+  const { address, origin, now, documents, records, pause: pauses } = JSON.parse(process.argv[2]) as AnsweringTask
+  const clock = { now }
+  let killAt: ConversationPoint | null = null
+  const ignore = () => {}
+
+  function dieAt(point: string): Promise<void> | undefined {
+    if (killAt !== point) return undefined
+    process.kill(process.pid, 'SIGKILL')
+    return new Promise(ignore)
+  }
+
+  const company = createCompany({
+    organization: { name: 'Hotel Miramar', domain: 'localhost' },
+    origin,
+    development: true,
+    secret,
+    store: address.kind === 'sqlite' ? sqlite(address.path) : postgres(address.url),
+    tools: [
+      tool({
+        name: 'look_up',
+        description: 'Looks a room up.',
+        run(_, { conversation }) {
+          appendFileSync(records, `tool ${conversation?.callId}\n`)
+          return 'Suite 4'
+        },
+      }),
+    ],
+    agent: async function* (turn) {
+      appendFileSync(records, `turn ${turn.conversationId}\n`)
+      const question = turn.asked.map(({ text }) => text).join(' and ')
+      yield { type: 'message', text: `You ask: ${question}` }
+      if (pauses > 0) await pause(pauses)
+      const outcome = yield { type: 'call', name: 'look_up', input: { question } }
+      if (pauses > 0) await pause(pauses)
+      yield { type: 'text', text: `It is ${outcome?.ok === true ? String(outcome.value) : 'unknown'}: ${question}` }
+    },
+    faults: { atPoint: (point) => dieAt(point) },
+    limits: false,
+    log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
+    now: () => clock.now ?? Date.now(),
+    fetchDocument: async (url) => {
+      if (documents[url] === undefined) throw new Error('nothing at this address')
+      return { document: structuredClone(documents[url]), headers: new Headers() }
+    },
+  })
+  await company.start()
+  const handler = toNodeHandler(company)
+
+  async function test(path: string, response: ServerResponse): Promise<void> {
+    const [, what, value = ''] = path.split('/')
+    if (what === 'test-kill') killAt = value as ConversationPoint
+    if (what === 'test-clock') {
+      clock.now = Number(value)
+      while (!(await company.work()).isDone);
+    }
+    response.end('{}')
+  }
+
+  const server = createServer((request, response) => {
+    if (request.url?.startsWith('/test-')) void test(request.url, response)
+    else handler(request, response)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  console.log((server.address() as AddressInfo).port)
+  process.stdin.on('end', () => {
+    server.closeAllConnections()
+    server.close()
+    void company.close()
+  })
+  process.stdin.resume()
+}
