@@ -106,12 +106,12 @@ export async function runAgent(run: AgentRun): Promise<AgentEnd> {
   }
 
   async function take(said: Said): Promise<ToolOutcome | 'over' | undefined> {
+    if (said.type === 'text' || said.type === 'message') characters += said.text?.length ?? 0
+    if (characters > mostText) throw new TooMuch('It said too much.')
     if (said.type !== 'text') {
       if ((await flush()) === 'over') return 'over'
       return hear(said)
     }
-    characters += said.text.length
-    if (characters > mostText) throw new TooMuch('It said too much.')
     for (const text of message.add(said.text)) if ((await hear({ type: 'message', text })) === 'over') return 'over'
     message.tell()
     return undefined

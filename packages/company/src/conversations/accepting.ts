@@ -40,10 +40,29 @@ export async function startConversation(
   { caller, cursor }: HowAccepted,
 ): Promise<Acceptance> {
   const scope = await parts.scope()
-  const { principal } = caller
   const receipt = receiptOf(message, { caller, digest: digestOf(message, { parent: parentId }), code: 201 })
   const known = await findReceipt(scope, receipt)
   if (known !== null) return knownFirst(parts, known, { receipt, caller, cursor })
+  try {
+    return await open(parts, { message, caller, receipt, parentId }, cursor)
+  } catch (error) {
+    const winner = isOvertaken(error) ? await findReceipt(scope, receipt) : null
+    if (winner === null) throw error
+    return knownFirst(parts, winner, { receipt, caller, cursor })
+  }
+}
+
+/** What a message may be refused for because of itself, where it comes twice at once: it is known by then (reading 18). */
+const overtaking: ReadonlySet<string> = new Set(['conversation_closed', 'direct_conversation_open', 'rate_limited'])
+const isOvertaken = (error: unknown) => error instanceof PoppyError && overtaking.has(error.code)
+
+async function open(
+  parts: ConversationParts,
+  { parentId, ...first }: First & { readonly parentId: string | null },
+  cursor: string | null | undefined,
+): Promise<Acceptance> {
+  const scope = await parts.scope()
+  const { caller, receipt } = first
   // Nothing has happened in it that there could be a cursor of.
   if (cursor !== undefined && cursor !== null)
     throw new PoppyError('invalid_cursor', { description: 'A new conversation is read without a cursor.' })
@@ -57,8 +76,8 @@ export async function startConversation(
   await parts.at('accepting', id)
   for (let tries = 0; tries < mostTries; tries++) {
     const inserted = await (parentId === null
-      ? insert(parts, id, { message, caller, receipt })
-      : insertBeside(parts, id, { message, caller, receipt, parentId }))
+      ? insert(parts, id, first)
+      : insertBeside(parts, id, { ...first, parentId }))
     if (inserted === null) continue
     if (inserted.kept !== null) {
       announce(parts, inserted.kept)
@@ -74,7 +93,9 @@ export async function startConversation(
     const winner = await findReceipt(scope, receipt)
     if (winner !== null) return knownFirst(parts, winner, { receipt, caller, cursor })
   }
-  throw new Error(`A conversation of ${principal.clientId} could not be opened beside one that changes all the time.`)
+  throw new Error(
+    `A conversation of ${caller.principal.clientId} could not be opened beside one that changes all the time.`,
+  )
 }
 
 interface First {
@@ -166,15 +187,14 @@ export async function acceptMessage(
   }
   if (cursor !== undefined) readCursor(seen, cursor)
   await parts.at('accepting', row.id)
-  const settled = await withConversation(
-    parts,
-    row.id,
-    (current) => {
-      requireOwner(current, caller.principal)
-      return { ...accepted(current, { message, caller, now: parts.now() }), receipt }
-    },
-    seen,
-  )
+  const decide = (current: ConversationRow) => {
+    requireOwner(current, caller.principal)
+    return { ...accepted(current, { message, caller, now: parts.now() }), receipt }
+  }
+  const settled = await withConversation(parts, row.id, decide, seen).catch(async (error: unknown) => {
+    if (isOvertaken(error) && (await findReceipt(scope, receipt)) !== null) return { row: seen, isChanged: false }
+    throw error
+  })
   if (settled === null) throw notFound()
   if (settled.isChanged) {
     await parts.at('accepted', row.id)

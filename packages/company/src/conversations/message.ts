@@ -74,8 +74,9 @@ export function digestOf(message: WireAgentMessage, target: Target): string {
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value
-  // Pairs, and not an object again: a member may be called `__proto__`, or like a number, which would go first.
-  return Object.entries(value)
+  // Pairs: a member may be called `__proto__`, or like a number, which would go first. And not as an array of pairs has them.
+  const members = Object.entries(value)
     .toSorted(([left], [right]) => (left < right ? -1 : 1))
     .map(([name, one]) => [name, sorted(one)])
+  return { members }
 }

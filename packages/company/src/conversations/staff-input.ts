@@ -1,4 +1,4 @@
-import { conversationLimits } from '@poppyseed/protocol'
+import { conversationLimits, isId, PoppyError } from '@poppyseed/protocol'
 import { isPlain } from '../config-shapes.ts'
 import type { Staff } from './held.ts'
 
@@ -8,7 +8,7 @@ import type { Staff } from './held.ts'
 export function checkStaff(staff: Staff): Staff {
   if (isPlain(staff)) {
     const { id, name } = staff
-    if (isText(id, 200) && isText(name, 200)) return { id, name }
+    if (isText(id, 200) && isText(name, 200) && clean(id) === id && clean(name) === name) return { id, name }
   }
   throw new TypeError("Say who of the staff does it: { id: 'rita', name: 'Rita' }, from your own login.")
 }
@@ -16,10 +16,17 @@ export function checkStaff(staff: Staff): Staff {
 const isText = (text: unknown, most: number): text is string =>
   typeof text === 'string' && text.trim() !== '' && text.length <= most
 
-/** @throws TypeError */
+/** @throws TypeError; PoppyError `conversation_not_found` for what no id can be: a database may take offence */
 export function checkId(id: string): string {
   if (typeof id !== 'string') throw new TypeError('A conversation is named by its id.')
+  if (!isId(id))
+    throw new PoppyError('conversation_not_found', { description: 'There is no conversation by such a name.' })
   return id
+}
+
+/** Whether something can be stored, and so be looked for. */
+export function isStorable(text: string): boolean {
+  return !text.includes('\0') && text.isWellFormed()
 }
 
 /** A sentence, cleaned. @throws TypeError */

@@ -2,7 +2,7 @@ import { type ConversationStatus, conversationStatuses, PoppyError } from '@popp
 import { notesOf } from './notes.ts'
 import type { ConversationParts } from './parts.ts'
 import { type RightsParts, standingNow } from './rights-now.ts'
-import { checkId } from './staff-input.ts'
+import { checkId, isStorable } from './staff-input.ts'
 import { heldConversations, listConversations, queuedConversations } from './staff-store.ts'
 import { type ConversationRead, type ConversationRecord, eventOf, noteOf, recordOf } from './staff-view.ts'
 import { eventsAfter, findConversation } from './store.ts'
@@ -61,6 +61,7 @@ export function createStaffReading(parts: ConversationParts & RightsParts): Staf
 
     async heldBy(staffId) {
       if (typeof staffId !== 'string') throw new TypeError('A member of staff is named by their id.')
+      if (!isStorable(staffId)) return []
       return (await heldConversations(await parts.scope(), staffId)).map(recordOf)
     },
 
@@ -74,6 +75,7 @@ export function createStaffReading(parts: ConversationParts & RightsParts): Staf
       if (status !== undefined && !conversationStatuses.includes(status))
         throw new TypeError(`status is one of: ${conversationStatuses.join(', ')}.`)
       if (isOpen !== undefined && typeof isOpen !== 'boolean') throw new TypeError('isOpen is true or false.')
+      if (![heldBy ?? '', account ?? '', clientId ?? ''].every(isStorable)) return { conversations: [], after: null }
       const found = await listConversations(await parts.scope(), {
         ...(status === undefined ? {} : { status }),
         ...(isOpen === undefined ? {} : { isOpen }),

@@ -47,6 +47,8 @@ export class ConversationStream implements Ear, StreamSource, Standing {
   #message: string | null = null
   #told = 0
   #pieces = ''
+  /** How many characters of pieces were told or dropped, of all that were heard. */
+  #before = 0
   #whenOver: PromiseWithResolvers<void> | null = null
 
   constructor(
@@ -144,11 +146,23 @@ export class ConversationStream implements Ear, StreamSource, Standing {
     this.#keeper.askForPieces(this)
   }
 
-  /** Tells the pieces that wait, once it is certain that they may be. */
-  tell(): void {
-    const pieces = this.#pieces
-    this.#pieces = ''
+  /** How far pieces were heard: what a look that begins now is about. */
+  get heardUntil(): number {
+    return this.#before + this.#pieces.length
+  }
+
+  /** Tells the pieces that wait and were heard until then, once it is certain that they may be told. */
+  tell(until: number): void {
+    const pieces = this.#take(until)
     if (pieces !== '' && !this.#isOver) this.#write(pieces)
+  }
+
+  #take(until: number): string {
+    const count = Math.max(0, until - this.#before)
+    const taken = this.#pieces.slice(0, count)
+    this.#pieces = this.#pieces.slice(count)
+    this.#before += taken.length
+    return taken
   }
 
   #write(text: string): void {
@@ -175,7 +189,7 @@ export class ConversationStream implements Ear, StreamSource, Standing {
 
   async #deliver(): Promise<void> {
     this.#hasNews = false
-    const heard = this.#pieces.length
+    const heard = this.heardUntil
     const delivery = await this.#keeper.read(this, bite)
     if (this.#isOver) return
     if (delivery === null || !this.#mayRead(delivery)) {
@@ -184,8 +198,7 @@ export class ConversationStream implements Ear, StreamSource, Standing {
     }
     const { row, events } = delivery
     // What was heard before the look may be told by it, and comes before the message that it is of.
-    if (heard > 0) this.#write(this.#pieces.slice(0, heard))
-    this.#pieces = this.#pieces.slice(heard)
+    this.tell(heard)
     for (const { number, body } of events) {
       if (this.#sink?.isFull !== false) break
       this.#write(`id: ${eventId(this.conversationId, number)}\ndata: ${body}\n\n`)
@@ -193,7 +206,7 @@ export class ConversationStream implements Ear, StreamSource, Standing {
       // What is whole is not told in pieces any more.
       if (this.#message !== null && body.includes(`"${this.#message}"`)) {
         this.#message = null
-        this.#pieces = ''
+        this.#take(this.heardUntil)
       }
     }
     if (this.after < row.last_event) this.#hasNews = true

@@ -81,11 +81,12 @@ export function createStreams({ scope, now, log, changes, sessionLimits, setting
   /** 4.9: pieces are of the account as well, so who gets them is looked at again: for all that were told meanwhile at once. */
   function askForAll(): void {
     isAsking = true
-    const asked = [...asking]
+    // What is heard after this moment isn't looked at by this look: it may be of an account that was used meanwhile.
+    const asked = [...asking].map((stream) => ({ stream, until: stream.heardUntil }))
     asking.clear()
-    closeEnded(asked)
+    closeEnded(asked.map(({ stream }) => stream))
       .then(() => {
-        for (const stream of asked) stream.tell()
+        for (const { stream, until } of asked) stream.tell(until)
       })
       .catch(keeper.failed)
       .finally(() => {

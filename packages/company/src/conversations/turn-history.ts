@@ -58,7 +58,8 @@ async function newest(
       const message = heard(body, at, place)
       if (message === null) continue
       const bytes = Buffer.byteLength(body)
-      if (room.messages < 1 || room.bytes < bytes) return found.reverse()
+      // One that is larger than all the room is read all the same: it may be the one that is asked.
+      if (room.messages < 1 || (room.bytes < bytes && room.bytes < mostBytes)) return found.reverse()
       room.messages -= 1
       room.bytes -= bytes
       found.push({ number: Number(number), isOwn: type.endsWith('.own'), message })
@@ -97,16 +98,18 @@ export interface History {
  */
 export async function historyOf(
   scope: Scope,
-  row: Pick<ConversationRow, 'id' | 'parent_id' | 'answered' | 'turn_asked' | 'created_at'>,
+  row: Pick<ConversationRow, 'id' | 'parent_id' | 'account' | 'answered' | 'turn_asked' | 'created_at'>,
 ): Promise<History> {
   const room: Room = { messages: mostMessages, bytes: mostBytes }
   const own = await newest(scope, { id: row.id, until: row.turn_asked, room })
-  const others: HeardMessage[] = []
+  const read = new Map<string, readonly Numbered[]>()
   for (const { id, place } of await relatedTo(scope, row)) {
     if (room.messages < 1) break
-    const said = await newest(scope, { id, until: Number.MAX_SAFE_INTEGER, room, place })
-    others.push(...said.map(({ message }) => message))
+    read.set(id, await newest(scope, { id, until: Number.MAX_SAFE_INTEGER, room, place }))
   }
+  // 7.2: looked at again after they were read. One becomes an account's before anything of that is said in it.
+  const still = read.size === 0 ? [] : await relatedTo(scope, row)
+  const others = still.flatMap(({ id }) => (read.get(id) ?? []).map(({ message }) => message))
   return {
     history: merged(
       others.sort((one, other) => one.at - other.at),
@@ -130,21 +133,28 @@ function merged(others: readonly HeardMessage[], own: readonly HeardMessage[]): 
   return last === undefined ? others.slice(next) : [...all, ...others.slice(next), last]
 }
 
+/**
+ * Those that hang together with a conversation and whose words may be said in it: what is an account's stays among those of
+ * that account (7.2). When a Direct Conversation closes, its account becomes its parent's, which knows it from then on.
+ */
 async function relatedTo(
   { db, company }: Scope,
-  { id, parent_id: parent }: Pick<ConversationRow, 'id' | 'parent_id'>,
+  { id, parent_id: parent, account }: Pick<ConversationRow, 'id' | 'parent_id' | 'account'>,
 ): Promise<readonly { readonly id: string; readonly place: 'parent' | 'direct' }[]> {
-  const direct = await db.query
+  const tellable = db.query
     .selectFrom('poppy_conversations')
     .select('id')
     .where('company', '=', company)
+    .where((eb) => eb.or([eb('account', 'is', null), ...(account === null ? [] : [eb('account', '=', account)])]))
+  const before = parent === null ? [] : await tellable.where('id', '=', parent).execute()
+  const direct = await tellable
     .where('parent_id', '=', parent ?? id)
     .where('id', '<>', id)
     .orderBy('created_at', 'desc')
     .limit(mostRelated)
     .execute()
   return [
-    ...(parent === null ? [] : [{ id: parent, place: 'parent' as const }]),
+    ...before.map((one) => ({ id: one.id, place: 'parent' as const })),
     ...direct.map((one) => ({ id: one.id, place: 'direct' as const })),
   ]
 }

@@ -91,6 +91,7 @@ async function speak(parts: TurnParts, { row, writing, calls, stop }: Running): 
   const offered = session === 'blocked' ? { tools: [], locked: [] } : await offeredTools(parts, principal)
   const isDirect = row.parent_id !== null
   let over = stop
+  let isOver = false
   const ending: AgentEnd = await runAgent({
     agent: parts.agent ?? handsOff,
     time: parts.settings.turnTimeout,
@@ -110,11 +111,13 @@ async function speak(parts: TurnParts, { row, writing, calls, stop }: Running): 
         ...offered,
         call: (name, input) =>
           safely(parts, async () => {
+            // An agent may keep what it was given, and nothing is done in a turn that has ended.
+            if (isOver) throw new TurnLost()
             // What it said before it called stands before what comes of the call.
             await flush()
             return calls.call(name, input, signal)
           }),
-        more: calls.more,
+        more: async () => (isOver ? [] : calls.more()),
         signal,
       })
     },
@@ -130,6 +133,8 @@ async function speak(parts: TurnParts, { row, writing, calls, stop }: Running): 
     },
     afterwards: (error) =>
       parts.log.warn({ conversation: row.id, error: forLog(error) }, 'the company’s agent failed after its turn'),
+  }).finally(() => {
+    isOver = true
   })
   switch (ending.how) {
     case 'over':

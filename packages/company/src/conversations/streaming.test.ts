@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest'
+import { caller, conversationParts, startConversation } from '../../../../test/setup/conversation-parts.ts'
+import { now, sessionRow } from '../../../../test/setup/rows.ts'
+import { stores } from '../../../../test/setup/stores.ts'
+import { createChanges } from '../changes/changes.ts'
+import { type Sink, sourceOf } from '../http/event-stream.ts'
+import { insertSession } from '../sessions/store.ts'
+import type { Database } from '../store/database.ts'
+import { withConversation } from './ledger.ts'
+import { checkStreams } from './stream-settings.ts'
+import { createStreams } from './streaming.ts'
+
+// What is told in pieces while the sign-in that it is told to is looked at (4.9, 7.6).
+
+describe.each(stores)('A stream on $name', ({ missing, fresh }) => {
+  it.skipIf(missing !== null)(
+    'tells no piece that came after the look at whether it may be told: it may be of an account that was used meanwhile',
+    async () => {
+      const db = await (await fresh()).open()
+      const scope = { db, company: 'https://miramar.example' }
+      await insertSession(scope, sessionRow())
+      const { parts } = conversationParts(scope)
+      const row = await startConversation(scope)
+
+      // A slow database: its answer is of the moment that it was asked.
+      let gate = Promise.resolve()
+      let asked = Promise.withResolvers<void>()
+      const slow: Database = Object.create(db, {
+        run: {
+          async value(...question: Parameters<Database['run']>) {
+            const rows = await db.run(...question)
+            asked.resolve()
+            await gate
+            return rows
+          },
+        },
+      })
+      const changes = createChanges()
+      const settings = checkStreams(true)
+      if (settings === null) throw new Error('there are no streams')
+      const streams = createStreams({
+        ...parts,
+        scope: async () => ({ ...scope, db: slow }),
+        changes,
+        settings,
+        ending: new AbortController().signal,
+      })
+      const response = streams.open(row, row.last_event, { ...caller(), expiresAt: now / 1000 + 3600 })
+      const source = sourceOf(response)
+      let raw = ''
+      const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+      const sink: Sink = { isFull: false, write: (text) => void (raw += text), end, destroy: end }
+      source?.begin(sink)
+      await asked.promise
+
+      const { promise, resolve: answer } = Promise.withResolvers<void>()
+      asked = Promise.withResolvers()
+      gate = promise
+      changes.piece(row.id, { messageId: 'msg_reply', from: 0, text: 'One moment. ' })
+      await asked.promise
+      await withConversation(parts, row.id, () => ({ set: { account: 'acc-maya' }, events: [] }))
+      changes.piece(row.id, { messageId: 'msg_reply', from: 12, text: 'It is booking 4711.' })
+      answer()
+      await ended
+      expect(raw).toContain('One moment.')
+      expect(raw).not.toContain('4711')
+    },
+  )
+})

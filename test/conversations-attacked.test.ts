@@ -1,0 +1,131 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { type CompanyAgent, type ToolOutcome, tool } from 'poppyseed'
+import { describe, expect, it } from 'vitest'
+import { said, standingOf } from './setup/converse.ts'
+import { makeFrontDesk, patiently, rita } from './setup/front-desk.ts'
+import { stores } from './setup/stores.ts'
+import { outcome } from './setup/world.ts'
+
+// What an agent that means no good, or one that is in a hurry, tries with conversations (7).
+
+const own = (text: string) => said(text, { sender: 'human' })
+const myBooking = tool({
+  name: 'my_booking',
+  description: 'The booking of the signed-in guest.',
+  scope: 'poppy:read',
+  run: () => ({ booking: 'b-4711' }),
+})
+
+describe.each(stores)('a conversation that is attacked, on $name,', { timeout: 60_000 }, ({ missing, fresh }) => {
+  const test = it.skipIf(missing !== null)
+
+  test('tells nothing of the account that was used in its Direct Conversation, while it isn’t the account’s itself', async () => {
+    const agent: CompanyAgent = async function* ({ history, asked, call }) {
+      if (asked.at(-1)?.text === 'Where is my booking?')
+        yield { type: 'text', text: `It is ${JSON.stringify(await call('my_booking', {}))}.` }
+      else yield { type: 'text', text: `I know: ${history.map(({ text }) => text).join(' | ')}` }
+    }
+    const desk = await makeFrontDesk(await fresh(), { agent, tools: [myBooking] })
+    const { talk } = await desk.signIn('poppy:read')
+    const parent = await desk.start(said('Hello?'))
+    await desk.staff.take(parent, rita)
+    await desk.talk.send(parent, said('What do you know?'))
+    const { conversation_id: direct } = await standingOf(await talk.start(own('Where is my booking?'), { parent }))
+    await desk.staff.handBack(direct, rita)
+    await expect.poll(async () => (await desk.words(direct, talk)).join(), patiently).toContain('b-4711')
+    await desk.staff.handBack(parent, rita)
+    await expect.poll(async () => (await desk.words(parent)).at(-1), patiently).toBe('idle/agent')
+    // Whoever is signed out reads the parent.
+    const told = (await desk.words(parent)).join()
+    expect(told).toContain('I know: ')
+    expect(told).not.toContain('b-4711')
+  })
+
+  test('that is opened twice at once by the same message, beside another, is opened once, and both are told of it [7.3.first-message-retry]', async () => {
+    const desk = await makeFrontDesk(await fresh(), { agent: async function* () {} })
+    for (let round = 0; round < 4; round++) {
+      const parent = await desk.start(said('Hello?'))
+      const first = own('It is me.')
+      const both = await Promise.all([0, 1, 2].map(() => desk.talk.start(first, { parent })))
+      expect(both.map(({ status }) => status)).toEqual([201, 201, 201])
+      const opened = await Promise.all(both.map(standingOf))
+      expect(new Set(opened.map(({ conversation_id: id }) => id)).size).toBe(1)
+    }
+  })
+
+  test('tells details that only look alike from each other [7.3.message-id-conflict]', async () => {
+    const desk = await makeFrontDesk(await fresh(), { agent: async function* () {} })
+    const message = said('Two nights.', { data: { room: { beds: 2 } } })
+    const id = await desk.start(message)
+    const other = { ...message, data: { room: [['beds', 2]] } }
+    expect(await outcome(await desk.talk.start(other))).toBe('409 message_id_conflict')
+    expect(await desk.start({ ...message, data: { room: { beds: 2.0 } } })).toBe(id)
+  })
+
+  test('has its largest message read by the agent', async () => {
+    const asked: number[] = []
+    const agent: CompanyAgent = async function* (turn) {
+      asked.push(...turn.asked.map(({ text = '' }) => text.length))
+      yield { type: 'text', text: 'I read it.' }
+    }
+    const desk = await makeFrontDesk(await fresh(), { agent })
+    // As many bytes as a body may have, of characters that JSON has to escape.
+    const message = said('\0'.repeat(32_000), { data: { x: '\0'.repeat(10_910) } })
+    const left = 262_144 - Buffer.byteLength(JSON.stringify({ message: { ...message, context: { note: '' } } }))
+    const id = await desk.start({ ...message, context: { note: 'x'.repeat(left) } })
+    await expect.poll(async () => (await desk.read(id)).status, patiently).toBe('idle')
+    expect(asked).toEqual([32_000])
+  })
+
+  test('has nothing done in it by an agent whose turn is over', async () => {
+    const late: ToolOutcome[] = []
+    let runs = 0
+    const { promise: over, resolve: isOver } = Promise.withResolvers<void>()
+    const { promise: tried, resolve: hasTried } = Promise.withResolvers<void>()
+    const agent: CompanyAgent = async function* ({ call, more }) {
+      void over.then(async () => {
+        late.push(await call('open_door', {}))
+        expect(await more()).toEqual([])
+        hasTried()
+      })
+      yield { type: 'text', text: 'Good night.' }
+    }
+    const openDoor = tool({ name: 'open_door', description: 'Opens the door.', run: () => ({ runs: ++runs }) })
+    const desk = await makeFrontDesk(await fresh(), { agent, tools: [openDoor] })
+    const id = await desk.start(said('Good night.'))
+    await expect.poll(async () => (await desk.words(id)).at(-1), patiently).toBe('idle/agent')
+    await pause(50)
+    isOver()
+    await tried
+    expect(late).toEqual([{ ok: false, error: 'temporarily_unavailable', description: expect.any(String) }])
+    expect(runs).toBe(0)
+  })
+
+  test('doesn’t become as long as an agent without measure would have it', async () => {
+    const agent: CompanyAgent = async function* () {
+      yield { type: 'message', text: 'word '.repeat(2_000_000) }
+    }
+    const desk = await makeFrontDesk(await fresh(), { agent })
+    const id = await desk.start(said('Hello?'))
+    await expect.poll(async () => (await desk.read(id)).status, patiently).toBe('idle')
+    expect((await desk.read(id)).events.length).toBeLessThan(20)
+  })
+
+  test('whose name, or whose member of staff, is anything at all is refused in words', async () => {
+    const desk = await makeFrontDesk(await fresh(), { agent: async function* () {} })
+    const id = await desk.start(said('Hello?'))
+    for (const name of ['\0', 'cnv_\0', '\ud800', 'a'.repeat(10_000), "' or 1=1 --", '__proto__']) {
+      await expect(desk.staff.take(name, rita)).rejects.toMatchObject({ code: 'conversation_not_found' })
+      await expect(desk.staff.read(name)).rejects.toMatchObject({ code: 'conversation_not_found' })
+    }
+    for (const who of ['\0', 'ri\0ta', '\ud800'])
+      for (const staff of [
+        { id: who, name: 'Rita' },
+        { id: 'rita', name: who },
+      ])
+        await expect(desk.staff.take(id, staff)).rejects.toThrow(TypeError)
+    expect(await desk.staff.heldBy('\0')).toEqual([])
+    for (const filter of ['heldBy', 'account', 'clientId'])
+      expect((await desk.staff.list({ [filter]: '\0' })).conversations).toEqual([])
+  })
+})
