@@ -117,7 +117,7 @@ describe('what a Company says', () => {
 })
 
 describe('a stream that is cut', () => {
-  it('after each event goes on after that, with no cursor beside Last-Event-ID [7.6.last-event-id-agent]', async () => {
+  it('after each event goes on after that, with no cursor beside Last-Event-ID [K43, 7.6.last-event-id-agent]', async () => {
     const { conversation, company, waits, requests } = await cut('after_event')
     expect(told(await followed(conversation))).toEqual(words)
     const reads = requests()
@@ -126,7 +126,7 @@ describe('a stream that is cut', () => {
     expect([waits, company.findings]).toEqual([[], []])
   })
 
-  it('in the middle of an event gets that one whole [K46]', async () => {
+  it('in the middle of an event gets that one whole [K43, K46]', async () => {
     const { conversation, company } = await talking(saying(...words), { streamBytes: 'single' })
     company.next(3, using({ streamCut: 'in_event' }), 'events')
     company.next(1, using({ streamForm: 'unended' }), 'events')
@@ -135,7 +135,7 @@ describe('a stream that is cut', () => {
   })
 
   it.each(['after_delta', 'in_delta'] as const)(
-    '%s drops the pieces of the unfinished message, and shows it whole [7.6.delta-dropped-agent, 7.6.delta-replaced-agent]',
+    '%s drops the pieces of the unfinished message, and shows it whole [K43, 7.6.delta-dropped-agent, 7.6.delta-replaced-agent]',
     async (streamCut) => {
       const { conversation, company, live } = await talking([{ holds: true }])
       company.next(1, using({ streamCut }), 'events')
@@ -189,7 +189,7 @@ describe('a stream that is cut', () => {
     expect(company.findings).toEqual([])
   })
 
-  it('that falls silent is given up for another, and one that says it is there is not', async () => {
+  it('that falls silent is given up for another, and one that says it is there is not [K42]', async () => {
     const dead = await talking([{ holds: true }], using({ keepAlives: 'none' }), { timeouts: { stream: 0.3 } })
     const following = followed(dead.conversation)
     await dead.live({ say: 'One' }, { holds: true })

@@ -124,7 +124,7 @@ describe('a process that dies', () => {
     expect(company.findings).toEqual([])
   })
 
-  it('with an event in hand gets it again, and nothing that it had handled [7.5.in-order-agent]', async () => {
+  it('with an event in hand gets it again, and nothing that it had handled [K43, 7.5.in-order-agent]', async () => {
     for (const stream of ['streams', 'json'] as const) {
       const { here, conversation, company, book } = await talking(saying('One', 'Two', 'Three'), { stream })
       const seen: string[] = []

@@ -99,7 +99,7 @@ describe('a stream of events', () => {
 })
 
 describe('a stream that goes wrong', () => {
-  it('ends in an error where it breaks, and after as much silence as is let; comments are no silence', async () => {
+  it('ends in an error where it breaks, and after as much silence as is let; comments are no silence [K42]', async () => {
     const broken = readFrames(streamOf([], 'error').stream, { silentSeconds: 5, signal: undefined })
     await expect(broken.next()).rejects.toMatchObject({ code: 'unreachable' })
     const { stream, state } = streamOf([encode(': still here\n')], 'silence')
