@@ -93,6 +93,7 @@ describe.each(stores)('a person whose agents are kept in $name', { timeout: 60_0
       deviceSignIns: 0,
       mediatedSignIns: 0,
       operations: 0,
+      conversations: 0,
       answeredPages: 1,
     })
     expect(await outcome(await bookings(world, signedIn.access_token))).toBe('401 invalid_token')

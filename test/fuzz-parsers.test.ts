@@ -13,6 +13,7 @@ import { createSealer } from '../packages/company/src/crypto/seal.ts'
 import { createSessionTokens } from '../packages/company/src/sessions/session-token.ts'
 import { readUserCode, showUserCode } from '../packages/company/src/sign-in/device/user-code.ts'
 import { bentJson, inputs, json, oddText, patience } from './setup/fuzz.ts'
+import { conversationParsers } from './setup/fuzzed-conversations.ts'
 import { id, makeKeys, makeWireAgent } from './setup/wire-agent.ts'
 
 /** Anything at every parser: an answer or its own error, never another, and what comes out is what it says. */
@@ -579,6 +580,10 @@ describe('operations', () => {
       if (read.success) expect(protocol.approvals).toContain(read.data.approved_by)
     },
   )
+})
+
+describe('conversations', () => {
+  for (const { names, inputs: all, check } of conversationParsers) fuzz(names, all, check)
 })
 
 /** Exports that read nothing from strangers. */
