@@ -2,7 +2,13 @@ import { PoppyError } from '@poppyseed/protocol'
 import { BoundedCache } from '../crypto/bounded-cache.ts'
 import type { Logger } from '../store/database.ts'
 import { callerOf } from './caller.ts'
-import { createOpenTelemetry, hasOpenTelemetry, type OpenTelemetry, type Part } from './open-telemetry.ts'
+import {
+  createOpenTelemetry,
+  hasOpenTelemetry,
+  type OpenTelemetry,
+  type Part,
+  type WatchedRequest,
+} from './open-telemetry.ts'
 
 /**
  * What is told of each request: a line in the log, and where the host has OpenTelemetry a span and metrics. Nothing here
@@ -68,40 +74,62 @@ export function createTelemetry({ log, origin }: { readonly log: Logger; readonl
           error = thrown ?? new Error('nothing was thrown')
         },
       }
-      const end = (status: number) => {
-        const seconds = (performance.now() - started) / 1000
-        const outcome = outcomeOf(status, error)
+      const told = (status: number): RequestTold => {
         const caller = callerOf(request)
-        const client = caller && hostOf(caller.clientId)
-        const session = caller?.sessionId
         // Nobody is there any more to get that answer: leaving is the caller's own doing, and no failure of ours.
         const isFailure = status >= 500 && !request.signal.aborted
-        watched?.end({ status, outcome, seconds, client, session, isFailure })
-        const line: RequestLine = {
-          method,
-          route: route ?? 'none',
-          status,
-          outcome,
-          milliseconds: Math.round(seconds * 1e5) / 100,
-        }
-        if (error instanceof PoppyError && error.reason !== undefined) line.reason = error.reason
-        if (client !== undefined) line.client = client
-        if (session !== undefined) line.session = session
-        logRequest(log, line, isFailure)
+        const client = caller && hostOf(caller.clientId)
+        return { log, watched, started, method, route, status, error, client, session: caller?.sessionId, isFailure }
       }
       try {
         const { response, sent } = await (watched ? watched.within(() => answer(observed)) : answer(observed))
-        if (sent === null) end(response.status)
-        else void sent.then(() => end(response.status))
+        if (sent === null) tell(told(response.status))
+        else tellWhen(sent, told(response.status))
         return response
       } catch (thrown) {
         observed.failed(thrown)
-        end(500)
+        tell(told(500))
         throw thrown
       }
     },
     part: (part, run) => (hasOpenTelemetry() ? load().then((telemetry) => telemetry.part(part, run)) : run()),
   }
+}
+
+/** What is told of a request, which is gone by then: a stream may be open for minutes, and there may be thousands. */
+interface RequestTold {
+  readonly log: Logger
+  readonly watched: WatchedRequest | null
+  readonly started: number
+  readonly method: string
+  readonly route: string | null
+  readonly status: number
+  readonly error: unknown
+  readonly client: string | undefined
+  readonly session: string | undefined
+  readonly isFailure: boolean
+}
+
+function tellWhen(sent: Promise<void>, told: RequestTold): void {
+  void sent.then(() => tell(told))
+}
+
+function tell({ log, watched, started, error, isFailure, ...about }: RequestTold): void {
+  const { method, route, status, client, session } = about
+  const seconds = (performance.now() - started) / 1000
+  const outcome = outcomeOf(status, error)
+  watched?.end({ status, outcome, seconds, client, session, isFailure })
+  const line: RequestLine = {
+    method,
+    route: route ?? 'none',
+    status,
+    outcome,
+    milliseconds: Math.round(seconds * 1e5) / 100,
+  }
+  if (error instanceof PoppyError && error.reason !== undefined) line.reason = error.reason
+  if (client !== undefined) line.client = client
+  if (session !== undefined) line.session = session
+  logRequest(log, line, isFailure)
 }
 
 function outcomeOf(status: number, error: unknown): string {
