@@ -69,6 +69,7 @@ if (process.argv[2] !== undefined) {
       if (pauses > 0) await pause(pauses)
       yield { type: 'text', text: `It is ${outcome?.ok === true ? String(outcome.value) : 'unknown'}: ${question}` }
     },
+    conversations: { open: 10_000 },
     faults: { atPoint: (point) => dieAt(point) },
     limits: false,
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
