@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type CompanyAgent, type ToolOutcome, tool } from 'poppyseed'
 import { describe, expect, it } from 'vitest'
-import { said, standingOf } from './setup/converse.ts'
+import { type Page, said, standingOf } from './setup/converse.ts'
 import { makeFrontDesk, patiently, rita } from './setup/front-desk.ts'
 import { stores } from './setup/stores.ts'
 import { outcome } from './setup/world.ts'
@@ -75,6 +75,26 @@ describe.each(stores)('a conversation that is attacked, on $name,', { timeout: 6
     const id = await desk.start({ ...message, context: { note: 'x'.repeat(left) } })
     await expect.poll(async () => (await desk.read(id)).status, patiently).toBe('idle')
     expect(asked).toEqual([32_000])
+  })
+
+  test('is read in pages that a reader can take, however large its messages are', async () => {
+    const desk = await makeFrontDesk(await fresh(), { agent: async function* () {} })
+    const id = await desk.start(said('Hello?'))
+    const data = { x: '\0'.repeat(10_900) }
+    for (let count = 0; count < 12; count++) await desk.talk.send(id, said('\0'.repeat(32_000), { data }))
+    const numbers: string[] = []
+    for (let query = '', pages = 0; ; pages++) {
+      const text = await (await desk.talk.read(id, query)).text()
+      expect(text.length).toBeLessThan(1_500_000)
+      const page = JSON.parse(text) as Page
+      numbers.push(...page.events.map((event) => event.id))
+      query = `?cursor=${page.cursor}`
+      if (page.has_more) continue
+      expect(pages).toBeGreaterThan(1)
+      break
+    }
+    expect(new Set(numbers).size).toBe(numbers.length)
+    expect(numbers.length).toBeGreaterThan(12)
   })
 
   test('has nothing done in it by an agent whose turn is over', async () => {

@@ -92,9 +92,23 @@ async function look(parts: ReadingParts, id: string, { reader, cursor }: HowRead
   const asked = { id, after: numberOf(cursor), limit: conversationLimits.page, sessionId }
   const found = isConversationId(id) ? await readDelivery(await parts.scope(), asked) : null
   requireReader(parts, found, reader)
-  const { row, events } = found
+  const { row } = found
   const after = readCursor(row, cursor)
+  const events = fitting(found.events)
   return { row, events, hasMore: (events.at(-1)?.number ?? after) < row.last_event }
+}
+
+/** Characters of events in a page: a reader takes an answer of several megabytes, and not of any size. */
+const mostOnPage = 1_048_576
+
+/** As many as fit on a page; one at least. */
+function fitting(events: readonly StoredEvent[]): readonly StoredEvent[] {
+  let left = mostOnPage
+  const end = events.findIndex(({ body }, at) => {
+    left -= body.length
+    return left < 0 && at > 0
+  })
+  return end < 0 ? events : events.slice(0, end)
 }
 
 /** 4.9: whoever was signed out while they waited isn't told what came then. */
