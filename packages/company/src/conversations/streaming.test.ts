@@ -49,7 +49,10 @@ describe.each(stores)('A stream on $name', ({ missing, fresh }) => {
       const source = sourceOf(response)
       let raw = ''
       const { promise: ended, resolve: end } = Promise.withResolvers<void>()
-      const sink: Sink = { isFull: false, write: (text) => void (raw += text), end, destroy: end }
+      const write = (text: string) => {
+        raw += text
+      }
+      const sink: Sink = { isFull: false, write, end, destroy: end }
       source?.begin(sink)
       await asked.promise
 
