@@ -44,6 +44,8 @@ const good = 30_000
 const held = 3000
 /** Answers that nobody can read, or cursors that are refused, one after the other. */
 const maxInVain = 5
+/** Reads in a row that moved the cursor and brought nothing new, before they are made with pauses. */
+const maxVainReads = 100
 /** Streams that brought nothing although there was something: a proxy may hold them back. */
 const maxVainStreams = 2
 
@@ -65,6 +67,7 @@ export async function* readings(
   // A stream that brought nothing: a page says whether there is nothing to bring.
   let isDoubtful = false
   let vainStreams = 0
+  let vainReads = 0
   let isReconnect = false
   let pause = firstPause
   let inVain = 0
@@ -133,7 +136,9 @@ export async function* readings(
     const retryAfter = (failure?.retryAfter ?? 0) * 1000
     if (failure && now() - heardAt + retryAfter > patience) throw failure
     const hasGoneOn = position.cursor() !== from
-    if (position.count() > before) inVain = 0
+    const hasBrought = position.count() > before
+    if (hasBrought) inVain = 0
+    vainReads = hasBrought ? 0 : vainReads + 1
     if (isDoubtful && hasGoneOn && ++vainStreams >= maxVainStreams) mode = 'poll'
     if (asStream && hasGoneOn) vainStreams = 0
     const wasDoubtful = isDoubtful
@@ -141,7 +146,8 @@ export async function* readings(
     if (hasStreamed && now() - began >= good) pause = firstPause
     // The page that is looked at after such a stream comes at once, and the pause after it.
     if (isDoubtful && retryAfter === 0) continue
-    const isFine = hasGoneOn || (isPage && !failure && !wasDoubtful && now() - began >= held)
+    const isFine =
+      (hasGoneOn && vainReads <= maxVainReads) || (isPage && !failure && !wasDoubtful && now() - began >= held)
     const least = Math.max(asked, retryAfter)
     if (isFine) pause = firstPause
     if (!isFine || least > 0) await wait(isFine ? least : Math.max(pause, least), signal)

@@ -54,6 +54,10 @@ const passing: ReadonlySet<AgentErrorCode> = new Set<AgentErrorCode>([
 ])
 /** Pages in a row that bring nothing and are not held, before it is enough. */
 const maxEmpty = 20
+/** Pages of one reply that bring nothing but what was handled before. */
+const maxVain = 200
+/** Characters that one reply gathers, about: what comes after that is for the next. */
+const maxGathered = 16_000_000
 /** Cursors in one reply that the Company no longer has. */
 const maxExpired = 5
 
@@ -121,9 +125,14 @@ export async function awaitReply(
   // Where nothing was sent its turn may be over already: then there is nothing to wait for.
   let isFirst = content === undefined
   let expired = 0
+  let vain = 0
+  let gathered = 0
   for (let empty = 0; ; ) {
     if (page) {
+      const before = events.length
       const isOfBefore = await take(page)
+      vain = events.length > before ? 0 : vain + 1
+      gathered += JSON.stringify(page.events).length
       standing = await stands(page)
       const { status, responder } = standing
       const isOver = !page.hasMore && !isOfBefore
@@ -135,7 +144,7 @@ export async function awaitReply(
       if (isOver && status === 'idle' && (responder === 'agent' || isSaid)) return finish('answered', standing)
       empty = page.events.length > 0 ? 0 : empty + 1
     }
-    if (now() >= end || empty > maxEmpty) {
+    if (now() >= end || empty > maxEmpty || vain > maxVain || gathered > maxGathered) {
       return finish('still_working', standing ?? { status: 'working', responder: 'agent' })
     }
     const began = now()
