@@ -33,6 +33,7 @@ describe('the life of a Company', () => {
       store: 'sqlite in memory',
       schema: expect.any(Number),
       outbox: { waiting: 0, dueSince: null },
+      turns: { waiting: 0, dueSince: null },
     })
     expect((await company.fetch(discovery())).status).toBe(200)
     await Promise.all([company.close(), company.close()])
@@ -86,7 +87,7 @@ describe('the life of a Company', () => {
     const lines: string[] = []
     const company = make({ store, log: { ...silent, error: (_fields, message) => void lines.push(message) } })
     onTestFinished(() => company.close())
-    expect(await company.health()).toEqual({ ok: false, store: 'postgres', schema: null, outbox: null })
+    expect(await company.health()).toEqual({ ok: false, store: 'postgres', schema: null, outbox: null, turns: null })
     expect(lines).toEqual(['the store is not reachable'])
     await expect(company.start()).rejects.toThrow('connection refused')
     isThere = true

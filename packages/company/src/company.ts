@@ -15,6 +15,7 @@ import { createChanges } from './changes/changes.ts'
 import { type CheckedConfig, type CompanyConfig, checkConfig } from './config.ts'
 import { createConversations } from './conversations/create-conversations.ts'
 import { type CompanyConversations, withoutConversations } from './conversations/staff.ts'
+import { dueTurnCount } from './conversations/turn-store.ts'
 import { createAddressMarks } from './crypto/address-mark.ts'
 import { createKeyImporter } from './crypto/key-importer.ts'
 import { createKeyedHash } from './crypto/keyed-hash.ts'
@@ -121,6 +122,8 @@ export interface Company {
     readonly store: string
     readonly schema: number | null
     readonly outbox: Backlog | null
+    /** The same of turns of the Company Agent. */
+    readonly turns: Backlog | null
   }>
 }
 
@@ -428,10 +431,11 @@ export function createCompany(config: CompanyConfig): Company {
       try {
         const scope = await lifecycle.scope()
         const { schema } = await scope.db.health()
-        return { ok: true, store, schema, outbox: await backlog(scope, { now: now() }) }
+        const [outbox, turns] = await Promise.all([backlog(scope, { now: now() }), dueTurnCount(scope, { now: now() })])
+        return { ok: true, store, schema, outbox, turns }
       } catch (error) {
         log.error({ error: error instanceof Error ? error.message : typeof error }, 'the store is not reachable')
-        return { ok: false, store, schema: null, outbox: null }
+        return { ok: false, store, schema: null, outbox: null, turns: null }
       }
     },
   })

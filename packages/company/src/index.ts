@@ -12,7 +12,15 @@ export type { NewAgent, RegisterAgent } from './agents/registration.ts'
 export type { AgentSettings } from './agents/settings.ts'
 export type { Company } from './company.ts'
 export { type Heard, type Line, type Rule, type Script, type Step, scriptedAgent } from './company-agent/script.ts'
-export type { CompanyAgent, HeardMessage, Said, ToolOutcome, Turn, TurnTool } from './company-agent/turn.ts'
+export type {
+  CompanyAgent,
+  HeardMessage,
+  LockedTool,
+  Said,
+  ToolOutcome,
+  Turn,
+  TurnTool,
+} from './company-agent/turn.ts'
 export type { CompanyConfig } from './config.ts'
 export { ConfigurationError } from './configuration-error.ts'
 export type { Because, Staff } from './conversations/held.ts'
@@ -63,6 +71,7 @@ export {
   type Tool,
   type ToolAnnotations,
   type ToolContext,
+  type ToolConversation,
   type ToolDefinition,
   tool,
 } from './tools/tool.ts'

@@ -60,6 +60,20 @@ export async function dueTurns(
   return (await due(scope, asked)).map(({ id }) => id)
 }
 
+/** How many turns are due and not begun, or left by whoever had them, and since when the longest is. */
+export async function dueTurnCount(
+  { db, company }: Scope,
+  { now }: { readonly now: number },
+): Promise<{ readonly waiting: number; readonly dueSince: number | null }> {
+  const row = await db.query
+    .selectFrom('poppy_conversations')
+    .select((eb) => [eb.fn.countAll<number>().as('waiting'), eb.fn.min<number | null>('turn_due_at').as('dueSince')])
+    .where('company', '=', company)
+    .where('turn_due_at', '<=', now)
+    .executeTakeFirstOrThrow()
+  return { waiting: Number(row.waiting), dueSince: row.dueSince === null ? null : Number(row.dueSince) }
+}
+
 /** What a turn has done already, when it is begun again. */
 export interface DoneBefore {
   /** How many things it has said. */

@@ -275,6 +275,7 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   readDelivery: (scope) => streams.readDelivery(scope, { id: 'talk', after: 0, limit: 10, sessionId: 's' }),
   claimTurn: (scope) => turns.claimTurn(scope, { id: 'talk', now: later, until: later + 1 }),
   renewTurn: (scope) => turns.renewTurn(scope, { id: 'talk', runner: 0, until: later }),
+  dueTurnCount: (scope) => turns.dueTurnCount(scope, { now: later }),
   dueTurns: (scope) => turns.dueTurns(scope, { now: later, limit: 10 }),
   doneBefore: (scope) => turns.doneBefore(scope, { id: 'talk', turn: 1, turn_asked: 0 }),
   recordStep: (scope) =>
