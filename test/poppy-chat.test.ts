@@ -31,6 +31,7 @@ function screenOf(lines: readonly (string | { readonly after: RegExp; readonly t
     })
   const screen: ChatScreen = {
     isLive,
+    columns: () => (isLive ? 200 : undefined),
     async next() {
       const line = rest.shift()
       if (line === undefined || isClosed) return undefined
@@ -145,6 +146,36 @@ describe('poppy chat', () => {
     expect(seen).toContain('Misbehaving Company (AI): Which jacket do you mean?')
     expect(out).toMatch(/Next: poppy chat \S+ --continue \S+\n$/)
     expect(company.findings).toEqual([])
+  })
+
+  it('shows a message again whose pieces did not say that a person wrote it', async () => {
+    const { poppy, company } = await sitDown()
+    company.conversations.script([{ say: 'I am Rosa.', sender: 'human', deltas: ['I am ', 'Rosa.'] }])
+    const { seen } = await poppy(
+      ['chat', company.origin],
+      ['Who is this?', { after: /a person\): I am Rosa/, type: '/leave' }],
+      { isLive: true },
+    )
+    expect(seen).toContain('Misbehaving Company (a person): I am Rosa.')
+  })
+
+  it('confirms no proposal that took the place of another a moment ago', async () => {
+    const { poppy, company } = await sitDown()
+    const proposes = { say: 'I can book this.', proposes: true }
+    company.conversations.script([{ needs: ['poppy:write'] }, proposes, proposes])
+    const { seen } = await poppy(
+      ['chat', company.origin],
+      [
+        'A table for two, please.',
+        { after: /Type \/confirm[\s\S]*Type \/confirm/, type: '/confirm' },
+        { after: /type \/confirm once more/, type: '/confirm' },
+        '/leave',
+      ],
+      { isLive: true },
+    )
+    expect(seen).toContain('This has just taken the place of what was proposed before.')
+    expect(seen).toContain('Confirmed. State: done.')
+    expect(company.operations.map(({ performed }) => performed)).toEqual([0, 1])
   })
 
   it('signs in when it is asked to, and goes on in the same conversation', async () => {

@@ -1,5 +1,6 @@
 import type { ConversationEvent, ConversationMessage } from '../../conversations/event.ts'
-import { block, clean, type Output, table } from '../terminal.ts'
+import { block, clean, type Output } from '../terminal.ts'
+import { createWrapping } from './wrapping.ts'
 
 /** How a chat reads: who speaks stands before what they say, and no text of a Company can look like a line of ours. */
 
@@ -15,15 +16,37 @@ export function speakerOf({ role, sender }: Pick<ConversationMessage, 'role' | '
 }
 
 /** A message, with its data as rows: each further line is indented, so that none can pass for another speaker. */
-export function messageLines(output: Output, message: ConversationMessage, names: ChatNames): readonly string[] {
-  const [first = '', ...more] = message.text === undefined ? [''] : block(message.text).split('\n')
-  const data = message.data === undefined ? [] : table(rowsOf(message.data, '')).map((row) => `    ${row}`)
-  return [`${output.bold(`${speakerOf(message, names)}:`)} ${first}`.trimEnd(), ...more.map(indented), ...data]
+export function messageLines(
+  output: Output,
+  message: ConversationMessage,
+  names: ChatNames,
+  columns: number | undefined,
+): readonly string[] {
+  const head = beginning(output, message, names, columns)
+  const text = `${head.text}${head.wrap(message.text === undefined ? '' : block(message.text))}`.trimEnd()
+  return [text, ...dataLines(message, columns)]
 }
 
-/** A line that somebody else wrote and that isn't the first of its message. */
-export function indented(line: string): string {
-  return `  ${line}`
+/** How a message begins, and what breaks the rest of it into lines. */
+export function beginning(
+  output: Output,
+  from: Pick<ConversationMessage, 'role' | 'sender'>,
+  names: ChatNames,
+  columns: number | undefined,
+): { readonly text: string; readonly wrap: (text: string) => string } {
+  const speaker = `${speakerOf(from, names)}:`
+  return { text: `${output.bold(speaker)} `, wrap: createWrapping(columns, speaker.length + 1) }
+}
+
+/** What a message has beside its words. */
+export function dataLines({ data }: Pick<ConversationMessage, 'data'>, columns: number | undefined): readonly string[] {
+  if (data === undefined) return []
+  const rows = rowsOf(data, '')
+  const width = Math.min(30, Math.max(0, ...rows.map(([name]) => name.length)))
+  return rows.map(([name, value]) => {
+    const label = `    ${name.padEnd(width)}  `
+    return `${label}${createWrapping(columns, label.length)(value)}`
+  })
 }
 
 /** What changed, in words; undefined for what needs none. */
@@ -57,7 +80,7 @@ export function changeWords(event: ConversationEvent, names: ChatNames): string 
   }
 }
 
-function rowsOf(value: unknown, name: string): readonly (readonly string[])[] {
+function rowsOf(value: unknown, name: string): readonly (readonly [string, string])[] {
   if (typeof value !== 'object' || value === null) {
     return [[name, clean(typeof value === 'string' ? value : JSON.stringify(value), 400)]]
   }

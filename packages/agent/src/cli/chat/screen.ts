@@ -5,9 +5,11 @@ import { Writable } from 'node:stream'
 export interface ChatScreen {
   /** Whether a person types at a terminal; else lines come from a pipe, one after another. */
   readonly isLive: boolean
+  /** How wide it is at this moment; undefined where nobody knows. */
+  readonly columns: () => number | undefined
   /** @returns the next line, or undefined once there is none any more */
   readonly next: () => Promise<string | undefined>
-  /** Shows whole lines. */
+  /** Shows whole lines; an empty one ends the line that goes on. */
   readonly show: (text: string) => void
   /** Shows a piece of a line that goes on. */
   readonly piece: (text: string) => void
@@ -57,6 +59,7 @@ export function openScreen(
   }
   return {
     isLive,
+    columns: () => (isLive ? (output as { readonly columns?: number }).columns : undefined),
     next: () => {
       const early = typed.shift()
       if (early !== undefined || isClosed) return Promise.resolve(early)
@@ -66,10 +69,11 @@ export function openScreen(
       })
     },
     show(text) {
+      const endsLine = isWriting && text === ''
       if (isWriting) output.write('\n')
       else clearLine()
       isWriting = false
-      output.write(`${text}\n`)
+      if (!endsLine) output.write(`${text}\n`)
       if (waiting) askAgain()
     },
     piece(text) {

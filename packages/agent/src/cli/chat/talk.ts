@@ -6,7 +6,7 @@ import type { Operation } from '../../operations/operation.ts'
 import type { Session } from '../../session.ts'
 import { showOperation, showResult, stateWords } from '../operation-lines.ts'
 import { clean, type Output } from '../terminal.ts'
-import { type ChatNames, changeWords, indented, messageLines, speakerOf } from './chat-lines.ts'
+import { beginning, type ChatNames, changeWords, dataLines, messageLines } from './chat-lines.ts'
 import type { ChatScreen } from './screen.ts'
 
 /** A chat at a terminal: lines that are typed go out, what happens is shown, and words with a slash do the rest. */
@@ -18,6 +18,8 @@ export interface Talk {
   readonly output: Output
   readonly names: ChatNames
   readonly signIn: AskToSignIn
+  /** Milliseconds since 1970. */
+  readonly now: () => number
   /** The owner speaks for themselves from the first line on. */
   readonly asUser: boolean
 }
@@ -40,6 +42,8 @@ export const chatHelp = [
   ['/leave', 'leave it open, and go on another time'],
 ] as const
 
+/** Milliseconds in which nobody has read what took the place of something else. */
+const moment = 3000
 /** Seconds that a confirmed operation is followed before the chat goes on. */
 const followed = 20
 
@@ -55,7 +59,10 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
   let current = opened
   let parent: Conversation | undefined
   let proposed: Operation | undefined
-  let writing: string | undefined
+  /** When a proposal took the place of another; undefined where none did, or its owner has been told. */
+  let surprisedAt: number | undefined
+  /** The message that is being written: what came of it, and what breaks it into lines. */
+  let writing: { readonly id: string; text: string; readonly wrap: (text: string) => string } | undefined
   let following: Promise<void> | undefined
   let isOver = false
   const closed = new Set<string>()
@@ -63,6 +70,11 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
   const show = (...lines: readonly string[]) => {
     writing = undefined
     if (!output.json) for (const line of lines) screen.show(line)
+  }
+  /** Ends the line that was written piece by piece. */
+  const endLine = () => {
+    writing = undefined
+    if (!output.json) screen.show('')
   }
   const note = (text: string) => show(...text.split('\n').map((line) => output.dim(line)))
   /** Shows what another part of the command writes line by line. */
@@ -87,25 +99,24 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
     if (event.type === 'state' && event.status === 'closed') over(conversation)
   }
 
-  /** A message, whole: in place of its pieces (7.6). */
+  /** A message, whole: in place of its pieces (7.6), which are told as the words of an AI. */
   function said(message: Extract<ConversationEvent, { type: 'message' }>['message']): void {
-    if (writing !== undefined && writing === (message.text ?? '')) {
-      const [, ...data] = messageLines(output, { ...message, text: '' }, names)
-      writing = undefined
-      show('', ...data)
-      return
-    }
-    show(...messageLines(output, message, names))
+    const isShown = writing?.id === message.id && writing.text === (message.text ?? '') && message.sender === 'agent'
+    const columns = screen.columns()
+    if (isShown) endLine()
+    show(...(isShown ? dataLines(message, columns) : messageLines(output, message, names, columns)))
   }
 
-  function piece({ provisionalText }: Extract<ConversationEvent, { type: 'delta' }>): void {
+  function piece({ messageId, provisionalText }: Extract<ConversationEvent, { type: 'delta' }>): void {
     if (output.json || !screen.isLive) return
-    if (writing === undefined) {
-      screen.piece(`${output.bold(`${speakerOf({ role: 'company', sender: 'agent' }, names)}:`)} `)
-      writing = ''
+    if (writing?.id !== messageId) {
+      const isOther = writing !== undefined
+      const head = beginning(output, { role: 'company', sender: 'agent' }, names, screen.columns())
+      writing = { id: messageId, text: '', wrap: head.wrap }
+      screen.piece(`${isOther ? '\n' : ''}${head.text}`)
     }
-    writing += provisionalText
-    screen.piece(provisionalText.replaceAll('\n', `\n${indented('')}`))
+    writing.text += provisionalText
+    screen.piece(writing.wrap(provisionalText))
   }
 
   function offer(operation: Operation): void {
@@ -115,6 +126,8 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
       note(`${clean(operation.summary, 400)} State: ${stateWords[operation.state]}.`)
       return
     }
+    // Whoever is about to confirm one must not confirm another that came in that moment.
+    surprisedAt = isNew && proposed !== undefined ? talk.now() : undefined
     proposed = operation
     if (!isNew) return
     showOperation(lined, operation)
@@ -218,6 +231,10 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
   async function confirm(): Promise<void> {
     const shown = proposed
     if (shown === undefined) throw new AgentError('invalid_input', 'Nothing is proposed that could be confirmed.')
+    if (surprisedAt !== undefined && talk.now() - surprisedAt < moment) {
+      surprisedAt = undefined
+      return note('This has just taken the place of what was proposed before. Look at it, and type /confirm once more.')
+    }
     const result = await session.operations.confirm(shown.id, {
       approve: async ({ operation }) => {
         // The word holds for what was on the screen, and for no other terms, whichever revision they are called.

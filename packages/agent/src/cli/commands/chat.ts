@@ -64,7 +64,10 @@ export async function chat(
       )
     }
     try {
-      const end = await runTalk({ session, screen, output, names, signIn, asUser: options.human === true }, opened)
+      const end = await runTalk(
+        { session, screen, output, names, signIn, now: around.now, asUser: options.human === true },
+        opened,
+      )
       if (end.conversation !== undefined && !end.isClosed) {
         output.value({ conversation: end.conversation.id, status: end.conversation.status })
         output.line(
@@ -80,5 +83,12 @@ export async function chat(
 /** A chat of one line. */
 function oneLine(words: string, show: (text: string) => void): ChatScreen {
   const lines = [words]
-  return { isLive: false, next: async () => lines.shift(), show, piece: () => {}, close: () => {} }
+  return {
+    isLive: false,
+    columns: () => undefined,
+    next: async () => lines.shift(),
+    show,
+    piece: () => {},
+    close: () => {},
+  }
 }

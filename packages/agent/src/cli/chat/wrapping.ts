@@ -1,0 +1,54 @@
+/** Lines of somebody else's words at a terminal: every one but the first is indented, also where the terminal is full. */
+
+const indent = '  '
+
+/**
+ * Makes what breaks the words of one message, piece by piece. A line that a terminal breaks by itself would begin at its
+ * margin, where only lines of ours begin.
+ * @param columns how wide the terminal is; undefined where nobody knows, and then only the message's own lines are indented
+ * @param begun how much of the first line is taken
+ */
+export function createWrapping(columns: number | undefined, begun: number): (text: string) => string {
+  const width = columns === undefined ? Number.POSITIVE_INFINITY : Math.max(10, columns - 1)
+  let at = begun
+  /** A blank that is written with the word after it, where that stands on the same line. */
+  let gap = ''
+  const newLine = () => {
+    at = indent.length
+    gap = ''
+    return `\n${indent}`
+  }
+  return (text) => {
+    let out = ''
+    for (const [part] of text.matchAll(/\n|[^\S\n]+|\S+/gu)) {
+      if (part === '\n') {
+        out += newLine()
+        continue
+      }
+      if (/^\s/u.test(part)) {
+        // A run of blanks can't push the next word to where it looks like a line of its own.
+        gap = at > indent.length ? ' ' : ''
+        continue
+      }
+      const length = gap.length + widthOf(part)
+      if (at + length > width && length <= width - indent.length && at > indent.length) out += newLine()
+      out += gap
+      at += gap.length
+      gap = ''
+      for (const character of part) {
+        const size = widthOf(character)
+        if (at + size > width) out += newLine()
+        out += character
+        at += size
+      }
+    }
+    return out
+  }
+}
+
+/** Columns that a text takes; rather too many than too few. */
+function widthOf(text: string): number {
+  let width = 0
+  for (const character of text) width += (character.codePointAt(0) ?? 0) >= 0x1100 ? 2 : 1
+  return width
+}
