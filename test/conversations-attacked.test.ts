@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type CompanyAgent, type ToolOutcome, tool } from 'poppyseed'
+import { type CompanyAgent, operation, succeeded, type ToolOutcome, tool } from 'poppyseed'
 import { describe, expect, it } from 'vitest'
-import { type Page, said, standingOf } from './setup/converse.ts'
+import { lists } from './setup/bookings.ts'
+import { converse, type Page, said, standingOf } from './setup/converse.ts'
 import { makeFrontDesk, patiently, rita } from './setup/front-desk.ts'
 import { stores } from './setup/stores.ts'
 import { outcome } from './setup/world.ts'
@@ -14,6 +15,14 @@ const myBooking = tool({
   description: 'The booking of the signed-in guest.',
   scope: 'poppy:read',
   run: () => ({ booking: 'b-4711' }),
+})
+const bookRoom = operation({
+  name: 'book_room',
+  description: 'Books a room.',
+  scope: 'poppy:write',
+  expiresIn: 30,
+  propose: () => ({ summary: 'A double room for 120 €.', terms: { price: '120.00' } }),
+  perform: () => succeeded(),
 })
 
 describe.each(stores)('a conversation that is attacked, on $name,', { timeout: 60_000 }, ({ missing, fresh }) => {
@@ -39,6 +48,35 @@ describe.each(stores)('a conversation that is attacked, on $name,', { timeout: 6
     const told = (await desk.words(parent)).join()
     expect(told).toContain('I know: ')
     expect(told).not.toContain('b-4711')
+  })
+
+  test('hears nothing of what another account of the same User proposed in its Direct Conversation [7.2.owner-only]', async () => {
+    const agent: CompanyAgent = async function* ({ asked }) {
+      if (asked.at(-1)?.text === 'Book.') yield { type: 'call', name: 'book_room', input: {} }
+    }
+    const desk = await makeFrontDesk(await fresh(), { agent, operations: [bookRoom] })
+    lists(desk.client)
+    const [here] = desk.worlds
+    if (here === undefined) throw new Error('there is no instance')
+    const { talk: maya } = await desk.signIn()
+    here.site.account = { id: 'acc-work', name: 'maya@work.example' }
+    const other = await here.start(desk.client)
+    const work = converse(desk.client, (await here.signIn(desk.client, other.session_id)).access_token)
+    const parent = await desk.start(said('Hello?'))
+    await work.send(parent, said('It is me, from work.'))
+    await desk.staff.take(parent, rita)
+    const { conversation_id: direct } = await standingOf(await maya.start(own('Book.'), { parent }))
+    await desk.staff.handBack(direct, rita)
+    await expect.poll(async () => (await desk.words(direct, maya)).join(), patiently).toContain('A double room')
+    await desk.staff.openAccount(parent, rita)
+    await maya.close(direct)
+    // It expires, which is told.
+    desk.clock.now += 60_000
+    for (let round = 0; round < 3; round++) for (const { company } of desk.worlds) await company.work()
+    expect((await desk.staff.read(direct)).conversation).toMatchObject({ account: 'acc-maya', status: 'closed' })
+    const read = await desk.staff.read(parent)
+    expect(read.conversation.account).toBe('acc-work')
+    expect(JSON.stringify(read.events)).not.toContain('A double room')
   })
 
   test('that is opened twice at once by the same message, beside another, is opened once, and both are told of it [7.3.first-message-retry]', async () => {

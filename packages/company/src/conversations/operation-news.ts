@@ -19,7 +19,7 @@ export function createOperationNews(
   { write }: { readonly write: (stored: StoredOperation) => WireOperation },
 ): OperationNews {
   return async (stored, { number, revision }) => {
-    const { id, conversation_id: conversationId } = stored.operation
+    const { id, account, conversation_id: conversationId } = stored.operation
     if (conversationId === null) return
     const operation = write(stored)
     const isOver = isFinalState(operation.state)
@@ -35,9 +35,13 @@ export function createOperationNews(
       text: textOf(operation, parts.people.wording(row)),
       operation,
     } as const
-    await withConversation(parts, row.id, (current) =>
-      current.status === 'closed' ? null : { set: {}, events: [{ type: 'message', message, writtenFor: key }] },
-    )
+    await withConversation(parts, row.id, (current) => {
+      // 7.2: what was proposed for an account is told among those of that account, and makes a conversation one of them.
+      const isTheirs = account === null || (current.account ?? account) === account
+      if (current.status === 'closed' || !isTheirs) return null
+      const set = account === null ? {} : { account }
+      return { set, events: [{ type: 'message', message, writtenFor: key }] }
+    })
   }
 }
 
