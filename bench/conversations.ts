@@ -129,7 +129,7 @@ function byHand(values: readonly [id: string, message: string, number: string]):
   const body = JSON.stringify({ id: 'evt_x', type: 'message', created_at: 'x', message: { role: 'user', text } })
   return [
     `update poppy_conversations set session_id = 'ses_bench', caller_user_id = 'user', caller_account = 'maya', grant_id = 'grt_bench',
-      scopes = 'poppy:read', epoch = 0, sender = 'agent', asked = ${number}, version = version + 1, last_event = ${number},
+      scopes = 'poppy:read', epoch = 0, sender = 'agent', care_due_at = ${number}, asked = ${number}, version = version + 1, last_event = ${number},
       updated_at = 1 where company = '${company}' and id = ${id}`,
     `insert into poppy_events (company, conversation_id, number, type, body, written_for, created_at)
       values ('${company}', ${id}, ${number}, 'message.own', '${body}', null, 1)`,

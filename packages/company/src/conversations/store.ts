@@ -79,60 +79,6 @@ export async function areWritten({ db, company }: Scope, id: string, planned: re
   return found !== undefined
 }
 
-const bothText = `select ${columnsOf('c')}, r.code as r_code, r.status as r_status, r.responder as r_responder,
-    r.digest as r_digest, r.conversation_id as r_conversation_id, r.event as r_event
-  from poppy_conversations c
-  left join poppy_receipts r on r.company = c.company and r.client_id = :clientId and r.user_id = :userId
-    and r.message_id = :messageId
-  where c.company = :company and c.id = :id`
-type Both = ConversationRow & {
-  readonly r_code: number | null
-  readonly r_status: Receipt['status']
-  readonly r_responder: Receipt['responder']
-  readonly r_digest: string
-  readonly r_conversation_id: string
-  readonly r_event: number
-}
-const both = statement<
-  { readonly id: string; readonly clientId: string; readonly userId: string; readonly messageId: string },
-  Both
->({ sqlite: bothText, postgres: bothText })
-
-/** A conversation, and the receipt of a message where it was accepted before, there or anywhere: in one round trip. */
-export async function findForMessage(
-  scope: Scope,
-  {
-    id,
-    clientId,
-    userId,
-    messageId,
-  }: {
-    readonly id: string
-    readonly clientId: string
-    readonly userId: string
-    readonly messageId: string
-  },
-): Promise<{ readonly row: ConversationRow | null; readonly receipt: Receipt | null }> {
-  const [found] = await both(scope, { id, clientId, userId, messageId })
-  if (found === undefined) return { row: null, receipt: null }
-  const { r_code, r_status, r_responder, r_digest, r_conversation_id, r_event, ...row } = found
-  if (r_code === null) return { row, receipt: null }
-  return {
-    row,
-    receipt: {
-      client_id: clientId,
-      user_id: userId,
-      message_id: messageId,
-      conversation_id: r_conversation_id,
-      digest: r_digest,
-      code: r_code,
-      status: r_status,
-      responder: r_responder,
-      event: r_event,
-    },
-  }
-}
-
 const openText = `select count(*) as open from (select 1 from poppy_conversations
   where company = :company and client_id = :clientId and user_id = :userId and status <> 'closed' limit :most) as open_ones`
 const open = statement<

@@ -253,7 +253,6 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   eventsAfter: (scope) => conversations.eventsAfter(scope, talk, { after: 0, limit: 10 }),
   findReceipt: (scope) => conversations.findReceipt(scope, heard),
   areWritten: (scope) => conversations.areWritten(scope, 'talk', [{ ...said.events[0], writtenFor: 'turn:1:1' }]),
-  findForMessage: (scope) => conversations.findForMessage(scope, { ...heard, id: 'talk' }),
   countOpen: (scope) => conversations.countOpen(scope, { ...heard, most: 5 }),
   deleteOverConversations: async (scope) =>
     Number((await conversationRetention.deleteOverConversations(scope, conversationBite)).numDeletedRows),
