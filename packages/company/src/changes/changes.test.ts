@@ -229,6 +229,21 @@ describe.skipIf(postgresMissing !== null)('On PostgreSQL', () => {
   })
 })
 
+describe('Room to wait in', () => {
+  it('is not all taken by one Personal Agent, however many Sessions it begins, and is there again', () => {
+    const { enter } = createChanges()
+    const greedy = 'https://greedy.example/agent.json'
+    const taken = Array.from({ length: 3000 }, (_, at) => enter({ session: `s${at}`, client: greedy }) ?? [])
+    const leave = taken.flat()
+    expect(leave).toHaveLength(1000)
+    const other = Array.from({ length: 9 }, () => enter({ session: 'other', client: 'https://other.example/a.json' }))
+    expect(other.filter((one) => one !== null)).toHaveLength(8)
+    leave[0]?.()
+    expect(enter({ session: 'late', client: greedy })).not.toBeNull()
+    expect(enter({ session: 'later', client: greedy })).toBeNull()
+  })
+})
+
 /** Does something again and again until what it gives resolves: until then nobody may have been there to hear it. */
 async function until(attempt: () => Promise<void>): Promise<void> {
   for (;;) {

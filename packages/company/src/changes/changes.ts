@@ -30,6 +30,13 @@ export interface Watch {
   readonly release: () => void
 }
 
+/** Who waits: so that none of them takes all the room there is. */
+export interface Waiter {
+  readonly session: string
+  /** The Personal Agent, by its `client_id`. */
+  readonly client: string
+}
+
 /** See {@link createChanges}. */
 export interface Changes {
   /** Says that an operation or a conversation has changed, after the change is committed. */
@@ -41,8 +48,8 @@ export interface Changes {
   /** Has somebody told, until {@link Changes.leave}. */
   readonly listen: (id: string, ear: Ear) => void
   readonly leave: (id: string, ear: Ear) => void
-  /** Has somebody begin to wait, by their Session: what ends it, or null where too many wait already. */
-  readonly enter: (session: string) => (() => void) | null
+  /** Has somebody begin to wait: what ends it, or null where too many wait already. */
+  readonly enter: (who: Waiter) => (() => void) | null
   /** Stops listening to other instances. */
   readonly close: () => void
 }
@@ -53,14 +60,16 @@ export interface ChangesOptions {
   readonly log: Logger
 }
 
-/** How many may wait at once, and how many of one Session. */
+/** How many may wait at once, how many of one Personal Agent, and how many of one Session. */
 const mostWaits = 2000
+const mostOfClient = 1000
 const mostOfSession = 8
 
 /** Makes the place where changes are told. */
 export function createChanges(options?: ChangesOptions): Changes {
   const ears = new Map<string, Set<Ear>>()
-  const waits = new Map<string, number>()
+  const ofSession = new Map<string, number>()
+  const ofClient = new Map<string, number>()
   let waiting = 0
 
   const local: Pick<Changes, 'changed' | 'piece'> = {
@@ -105,20 +114,29 @@ export function createChanges(options?: ChangesOptions): Changes {
         release: () => leave(id, ear),
       }
     },
-    enter(session) {
-      const before = waits.get(session) ?? 0
-      if (before >= mostOfSession || waiting >= mostWaits) return null
-      waits.set(session, before + 1)
+    enter({ session, client }) {
+      const isFull =
+        waiting >= mostWaits ||
+        (ofClient.get(client) ?? 0) >= mostOfClient ||
+        (ofSession.get(session) ?? 0) >= mostOfSession
+      if (isFull) return null
+      count(ofSession, session, 1)
+      count(ofClient, client, 1)
       waiting += 1
       return () => {
         waiting -= 1
-        const left = (waits.get(session) ?? 1) - 1
-        if (left === 0) waits.delete(session)
-        else waits.set(session, left)
+        count(ofSession, session, -1)
+        count(ofClient, client, -1)
       }
     },
     close: () => others?.close(),
   }
+}
+
+function count(counts: Map<string, number>, key: string, change: 1 | -1): void {
+  const now = (counts.get(key) ?? 0) + change
+  if (now > 0) counts.set(key, now)
+  else counts.delete(key)
 }
 
 async function first(changed: Promise<void>, milliseconds: number, signal: AbortSignal): Promise<void> {

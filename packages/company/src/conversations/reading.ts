@@ -61,7 +61,8 @@ export async function readEvents(parts: ReadingParts, id: string, how: HowRead):
   const { reader, wait, signal } = how
   const first = await look(parts, id, how)
   if (wait === 0 || isAnswer(first)) return first
-  const leave = parts.changes.enter(reader.principal.sessionId)
+  const { sessionId: session, clientId: client } = reader.principal
+  const leave = parts.changes.enter({ session, client })
   if (leave === null) return first
   try {
     const end = performance.now() + wait

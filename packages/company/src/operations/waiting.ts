@@ -25,7 +25,7 @@ export async function waitFor(
   const { id } = found.operation
   const isOver = (stored: StoredOperation) => isFinalState(stored.operation.state) || isNews(stored)
   if (isOver(found)) return { stored: found, hasWaited: false }
-  const leave = parts.changes.enter(session)
+  const leave = parts.changes.enter({ session, client: found.operation.client_id })
   if (leave === null) return { stored: found, hasWaited: false }
   try {
     const end = performance.now() + milliseconds
