@@ -12,23 +12,17 @@ export type { NewAgent, RegisterAgent } from './agents/registration.ts'
 export type { AgentSettings } from './agents/settings.ts'
 export type { Company } from './company.ts'
 export { type Heard, type Line, type Rule, type Script, type Step, scriptedAgent } from './company-agent/script.ts'
-export type {
-  CompanyAgent,
-  HeardMessage,
-  LockedTool,
-  Said,
-  ToolOutcome,
-  Turn,
-  TurnTool,
-} from './company-agent/turn.ts'
+export type { CompanyAgent, HeardMessage, LockedTool, Said, ToolOutcome, Turn, TurnTool } from './company-agent/turn.ts'
 export type { CompanyConfig } from './config.ts'
 export { ConfigurationError } from './configuration-error.ts'
 export type { Because, Staff } from './conversations/held.ts'
 export type { OpeningHours } from './conversations/opening-hours.ts'
 export type { PeopleSettings } from './conversations/people-settings.ts'
+export type { ConversationSettings } from './conversations/settings.ts'
 export type { ClosedBy, CompanyConversations, StaffMessage } from './conversations/staff.ts'
 export type { ConversationsAsked, ConversationsPage } from './conversations/staff-reading.ts'
 export type { ConversationNote, ConversationRead, ConversationRecord } from './conversations/staff-view.ts'
+export type { StreamSettings } from './conversations/stream-settings.ts'
 export { createCompany } from './create-company.ts'
 export type { OwnApi } from './discovery/apis.ts'
 export type { OrganizationConfig } from './discovery/domains.ts'

@@ -17,8 +17,6 @@ export type Because =
   | 'held_by_other'
   /** Whoever asks has to take it first. */
   | 'not_held'
-  /** The queue is empty. */
-  | 'nobody_waits'
   /** The User takes part in it already: it is a Direct Conversation. */
   | 'is_direct'
   /** The User takes part in a Direct Conversation beside it. */
@@ -31,7 +29,6 @@ export type Because =
 const descriptions: Readonly<Record<Because, string>> = {
   held_by_other: 'A colleague has this conversation.',
   not_held: 'You don’t have this conversation. Take it first.',
-  nobody_waits: 'Nobody waits in the queue.',
   is_direct: 'This is a Direct Conversation: the User takes part in it.',
   direct_open: 'The User takes part in a Direct Conversation beside this one.',
   already_allowed: 'The sign-in allows that already.',

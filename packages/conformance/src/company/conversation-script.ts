@@ -77,6 +77,7 @@ export interface Stage {
   readonly now: () => number
 }
 
+/** An ID with a prefix, which nobody can guess. */
 export const newId = (prefix: string): string => `${prefix}_${randomBytes(12).toString('base64url')}`
 
 /** Adds an event, and wakes whoever waits. */
