@@ -24,12 +24,23 @@ export interface Answering {
   readonly close: (number: number) => Promise<void>
   /** Has a process kill itself at a point. */
   readonly killAt: (number: number, point: ConversationPoint) => Promise<void>
+  /** Asks a process for a stream of events (7.6), whatever it answers. */
+  readonly stream: (id: string, how: StreamedFrom) => Promise<IncomingMessage>
   /** Resolves when a process has ended. */
   readonly ended: (number: number) => Promise<void>
   /** Moves every clock; those that run look after what is due. */
   readonly moveClock: (milliseconds: number) => Promise<void>
   /** What ran: `turn {conversation}` and `tool {call}`, a line each time. */
   readonly records: () => readonly string[]
+}
+
+/** How {@link Answering.stream} asks. */
+export interface StreamedFrom {
+  readonly process: number
+  readonly token: string
+  /** The event to go on after, and how that is said. */
+  readonly after: string | null
+  readonly by: 'last-event-id' | 'cursor'
 }
 
 const origin = 'http://localhost:8080'
@@ -85,7 +96,7 @@ export async function startAnswering(
     throw new Error('the process ended before it listened')
   }
 
-  async function send(request: Request, number: number): Promise<Response> {
+  async function ask(request: Request, number: number, by: Agent | false): Promise<IncomingMessage> {
     const { pathname, search } = new URL(request.url)
     const body = Buffer.from(await request.clone().arrayBuffer())
     const outgoing = httpRequest({
@@ -94,10 +105,15 @@ export async function startAnswering(
       path: pathname + search,
       method: request.method,
       headers: { ...Object.fromEntries(request.headers), host: 'localhost:8080', 'content-length': body.byteLength },
-      agent: connections,
+      agent: by,
     })
     outgoing.end(body)
     const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
+    return answer
+  }
+
+  async function send(request: Request, number: number): Promise<Response> {
+    const answer = await ask(request, number, connections)
     const parts: Buffer[] = []
     for await (const part of answer as AsyncIterable<Buffer>) parts.push(part)
     const headers = new Headers(Object.entries(answer.headers).map(([name, value]) => [name, String(value)]))
@@ -129,6 +145,17 @@ export async function startAnswering(
     async close(number) {
       running[number]?.child.stdin?.end()
       await ended(number)
+    },
+    async stream(id, { process: number, token: holder, after, by }) {
+      const url = `${origin}/poppy/conversations/${id}/events`
+      const headers = new Headers({
+        accept: 'text/event-stream',
+        authorization: `DPoP ${holder}`,
+        dpop: await agent.proof('GET', url, holder),
+      })
+      if (after !== null && by === 'last-event-id') headers.set('last-event-id', after)
+      const query = after !== null && by === 'cursor' ? `?cursor=${after}` : ''
+      return ask(new Request(url + query, { headers }), number, false)
     },
     killAt: async (number, point) => void (await order(`/test-kill/${point}`, number)),
     ended,
