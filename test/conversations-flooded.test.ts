@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { visitHostileCompany } from './setup/hostile-company.ts'
 import { followed, talking } from './setup/talks.ts'
 
 // A Company that answers each read at once and for ever: the Personal Agent neither fills its memory nor asks without a pause.
@@ -30,6 +31,8 @@ async function flooded(page: (read: number) => Page, most: number) {
   isFlooded = true
   return { ...talk, signal: stop.signal, reads: () => reads }
 }
+
+const working = { status: 'working', responder: 'agent' }
 
 const said = (id: string, text: string) => ({
   id: `evt_${id}`,
@@ -64,5 +67,37 @@ describe('a Company that never ends', () => {
     two.waits.splice(0)
     await expect(followed(two.conversation, () => false, { signal: two.signal })).rejects.toThrow('That is enough.')
     expect(two.waits.length).toBeGreaterThan(1000)
+  })
+
+  it('and asks for this right and that one by turns, which it has, is told to go on a few times and no more', async () => {
+    const stop = new AbortController()
+    let reads = 0
+    let told = 0
+    let isFlooded = false
+    const { session, signIn } = await visitHostileCompany(
+      {},
+      {
+        async fetch(url, init) {
+          if (isFlooded && String(url).includes('/messages')) told += 1
+          if (!isFlooded || !String(url).includes('/events')) return fetch(url, init)
+          if (++reads >= 60) stop.abort(new Error('That is enough.'))
+          const event = {
+            id: `evt_${reads}`,
+            type: 'authorization',
+            created_at: '2026-11-30T12:00:00Z',
+            error: 'insufficient_scope',
+            scope: reads % 2 === 0 ? 'poppy:read' : 'poppy:read poppy:write',
+          }
+          const { id } = conversation
+          return Response.json({ conversation_id: id, events: [event], cursor: event.id, has_more: true, ...working })
+        },
+      },
+    )
+    const here = await session()
+    await signIn(here, ['poppy:read', 'poppy:write'])
+    const conversation = await here.conversations.start('Hello.')
+    isFlooded = true
+    await expect(followed(conversation, () => false, { signal: stop.signal })).rejects.toThrow('That is enough.')
+    expect(told).toBe(10)
   })
 })

@@ -21,8 +21,10 @@ const recordSchema = z.object({
   cursor: z.string().nullable(),
   /** The newest that were handled; what comes again is skipped. */
   handled: z.array(z.string()),
-  /** What the Company last asked of the account and was given (7.11). */
-  asked: z.object({ what: z.string(), event: z.string().nullable(), at: z.number() }).nullable(),
+  /** What the Company last asked of the account and was given (7.11), and how often it was given something, one soon after another. */
+  asked: z
+    .object({ what: z.string(), event: z.string().nullable(), at: z.number(), times: z.number().default(1) })
+    .nullable(),
   /** Unix time in milliseconds. */
   startedAt: z.number(),
   heardAt: z.number(),

@@ -32,8 +32,9 @@ export interface AuthorizationNeed {
   readonly scopes: readonly string[]
 }
 
-/** How long the same ask counts as the same, in milliseconds. */
+/** How long the same ask counts as the same, in milliseconds; and how often anything is given without a pause of that length. */
 const sameFor = 3600 * 1000
+const mostGiven = 10
 
 /**
  * Gets the rights that the Company needs. Says nothing to the Company.
@@ -54,9 +55,11 @@ export async function stepUp(
   const before = (await records.get(id))?.asked
   if (before && before.event !== null && before.event === need.id) return { ...continued, isAnswered: true }
   // Whoever goes on asking for what it was given is not obeyed for ever.
-  const hasTried = before?.what === what && context.now() - before.at < sameFor
+  const recent = before && context.now() - before.at < sameFor ? before : undefined
+  const hasTried = recent?.what === what || (recent?.times ?? 0) >= mostGiven
   const goesOn = async () => {
-    await records.note(id, () => ({ asked: { what, event: need.id ?? null, at: context.now() } }))
+    const times = (recent?.times ?? 0) + 1
+    await records.note(id, () => ({ asked: { what, event: need.id ?? null, at: context.now(), times } }))
     return continued
   }
   const held = await tokens.get(wanted)
