@@ -31,7 +31,6 @@ const mostOfBare = 1.5
 const rounds = 5
 const perRound = 1500
 const inFlight = 16
-const manyConversations = 64
 const long = 100_000
 const short = 100
 const pages = 300
@@ -39,8 +38,8 @@ const pages = 300
 interface Place {
   readonly name: string
   readonly address: Address
-  /** The commits of so many messages by hand, as many at once as are in flight. Gives messages a second. */
-  readonly commitsAlone: (count: number, prefix: string) => Promise<number>
+  /** The commits of a message in each of these conversations by hand, as many at once as are in flight. Gives messages a second. */
+  readonly commitsAlone: (ids: readonly string[]) => Promise<number>
   readonly end: () => Promise<void>
 }
 
@@ -58,38 +57,42 @@ function line(name: string, { text, value, limit, isLeast = false }: Figure): st
 
 async function measureMessages(place: Place): Promise<Figure> {
   const { parts, end } = await partsOf(place.address, inFlight)
-  const ids = await insertConversations(parts, manyConversations, 'accepting')
-  const rows: ConversationRow[] = []
-  for (const id of ids) rows.push((await findConversation(await parts.scope(), id)) as ConversationRow)
-  async function accept(count: number, prefix: string): Promise<number> {
-    const from = performance.now()
-    let next = 0
-    const one = async () => {
-      for (let index = next++; index < count; index = next++) {
-        // Read before, as whose it is was when the request came.
-        const row = rows[index % ids.length] as ConversationRow
-        const message = { id: `msg_${prefix}_${index}`, sender: 'agent', text } as const
-        await acceptMessage(parts, row, { message, caller: reader })
-      }
-    }
-    await Promise.all(Array.from({ length: inFlight }, one))
-    return (count / (performance.now() - from)) * 1000
+  /** One message in each of so many conversations, which were read when the request came. Gives messages a second. */
+  async function accept(name: string): Promise<number> {
+    const ids = await insertConversations(parts, perRound, name)
+    const rows: ConversationRow[] = []
+    for (const id of ids) rows.push((await findConversation(await parts.scope(), id)) as ConversationRow)
+    return inTurn(async (index) => {
+      const message = { id: `msg_${name}_${index}`, sender: 'agent', text } as const
+      await acceptMessage(parts, rows[index] as ConversationRow, { message, caller: reader })
+    })
   }
-  await accept(perRound, 'warm')
-  await place.commitsAlone(perRound, 'warm')
-  const alone: number[] = []
-  const product: number[] = []
+  const alone = async (name: string) => place.commitsAlone(await insertConversations(parts, perRound, name))
+  await accept('warm')
+  await alone('warm_alone')
+  const [product, byHands]: [number[], number[]] = [[], []]
   for (let round = 0; round < rounds; round++) {
-    alone.push(await place.commitsAlone(perRound, String(round)))
-    product.push(await accept(perRound, String(round)))
+    byHands.push(await alone(`alone_${round}`))
+    product.push(await accept(`accepted_${round}`))
   }
   await end()
   return {
-    text: `messages accepted ${spread(product)}/s, their commits alone ${spread(alone)}/s`,
-    value: median(product) / median(alone),
+    text: `messages accepted ${spread(product)}/s, their commits alone ${spread(byHands)}/s`,
+    value: median(product) / median(byHands),
     limit: leastOfCommits,
     isLeast: true,
   }
+}
+
+/** Does something for each number of a round, as many at once as are in flight. Gives how many in a second. */
+async function inTurn(one: (index: number) => Promise<unknown>): Promise<number> {
+  const from = performance.now()
+  let next = 0
+  const some = async () => {
+    for (let index = next++; index < perRound; index = next++) await one(index)
+  }
+  await Promise.all(Array.from({ length: inFlight }, some))
+  return (perRound / (performance.now() - from)) * 1000
 }
 
 async function measurePages(place: Place): Promise<Figure> {
@@ -124,57 +127,37 @@ async function measurePages(place: Place): Promise<Figure> {
 const text = 'Does the insulated version come in medium? The user would like to know before Friday.'
 
 /** What is written when a message is accepted that a turn is to answer already: the row, its event, its receipt. */
-function byHand(values: readonly [id: string, message: string, number: string]): readonly string[] {
-  const [id, message, number] = values
-  const body = JSON.stringify({ id: 'evt_x', type: 'message', created_at: 'x', message: { role: 'user', text } })
+function byHand(id: string): readonly string[] {
+  const message = { id: 'msg_of_some_length', role: 'user', sender: 'agent', text }
+  const body = JSON.stringify({ id: 'evt_of_some_length', type: 'message', created_at: new Date(), message })
   return [
     `update poppy_conversations set session_id = 'ses_bench', caller_user_id = 'user', caller_account = 'maya', grant_id = 'grt_bench',
-      scopes = 'poppy:read', epoch = 0, sender = 'agent', care_due_at = ${number}, asked = ${number}, version = version + 1, last_event = ${number},
+      scopes = 'poppy:read', epoch = 0, sender = 'agent', care_due_at = 1, asked = 1, version = version + 1, last_event = 1,
       updated_at = 1 where company = '${company}' and id = ${id}`,
     `insert into poppy_events (company, conversation_id, number, type, body, written_for, created_at)
-      values ('${company}', ${id}, ${number}, 'message.own', '${body}', null, 1)`,
+      values ('${company}', ${id}, 1, 'message.own', '${body}', null, 1)`,
     `insert into poppy_receipts (company, client_id, user_id, message_id, conversation_id, digest, code, status, responder, event)
-      values ('${company}', '${reader.principal.clientId}', 'user', ${message}, ${id}, 'digest', 202, 'working', 'agent', ${number})`,
+      values ('${company}', '${reader.principal.clientId}', 'user', ${id}, ${id}, '${'d'.repeat(43)}', 202, 'working', 'agent', 1)`,
   ]
 }
 
-async function onSqlite(folder: string): Promise<Place> {
+function onSqlite(folder: string): Place {
   const file = join(folder, 'poppy.db')
-  const address: Address = { kind: 'sqlite', file }
-  const { parts, end } = await partsOf(address, inFlight)
-  const ids = await insertConversations(parts, manyConversations, 'alone')
-  await end()
-  let number = 100
   return {
     name: 'SQLite',
-    address,
-    async commitsAlone(count, prefix) {
+    address: { kind: 'sqlite', file },
+    async commitsAlone(ids) {
       const database = new DatabaseSync(file, { timeout: 60_000 })
       database.exec('pragma synchronous=full; pragma secure_delete=on')
       const [begin, commit] = [database.prepare('begin immediate'), database.prepare('commit')]
-      const statements = byHand(['?1', '?2', '?3']).map((sql) => database.prepare(sql))
-      // Each takes those of the values that it names.
-      const taken = [
-        [0, 2],
-        [0, 2],
-        [0, 1, 2],
-      ]
+      const statements = byHand('?1').map((sql) => database.prepare(sql))
       const from = performance.now()
-      for (let index = 0; index < count; index++) {
-        const values = {
-          1: ids[index % ids.length] as string,
-          2: `alone_${prefix}_${index}`,
-          3: number + Math.floor(index / ids.length),
-        }
+      for (const id of ids) {
         begin.run()
-        for (const [at, statement] of statements.entries()) {
-          const names = taken[at] as readonly number[]
-          statement.run(Object.fromEntries(names.map((name) => [`?${name + 1}`, values[(name + 1) as 1 | 2 | 3]])))
-        }
+        for (const statement of statements) statement.run(id)
         commit.run()
       }
-      number += Math.ceil(count / ids.length)
-      const perSecond = (count / (performance.now() - from)) * 1000
+      const perSecond = (ids.length / (performance.now() - from)) * 1000
       database.close()
       return perSecond
     },
@@ -182,33 +165,15 @@ async function onSqlite(folder: string): Promise<Place> {
   }
 }
 
-async function onPostgres(url: string): Promise<Place> {
-  const address: Address = { kind: 'postgres', url }
-  const { parts, end } = await partsOf(address, inFlight)
-  const ids = await insertConversations(parts, manyConversations, 'alone')
-  await end()
+function onPostgres(url: string): Place {
   const pool = new pg.Pool({ connectionString: url, max: inFlight })
-  let number = 100
-  const [first = '', ...rest] = byHand(['$1::text', '$2::text', '$3::bigint'])
+  // One statement for each commit, as a hand would write it.
+  const [first = '', ...rest] = byHand('$1::text')
   const statement = `with ${rest.map((sql, at) => `part_${at} as (${sql})`).join(', ')} ${first}`
   return {
     name: 'PostgreSQL',
-    address,
-    async commitsAlone(count, prefix) {
-      const from = performance.now()
-      let next = 0
-      const one = async () => {
-        for (let index = next++; index < count; index = next++)
-          await pool.query({
-            name: 'by_hand',
-            text: statement,
-            values: [ids[index % ids.length], `alone_${prefix}_${index}`, number + Math.floor(index / ids.length)],
-          })
-      }
-      await Promise.all(Array.from({ length: inFlight }, one))
-      number += Math.ceil(count / ids.length)
-      return (count / (performance.now() - from)) * 1000
-    },
+    address: { kind: 'postgres', url },
+    commitsAlone: (ids) => inTurn((index) => pool.query({ name: 'by_hand', text: statement, values: [ids[index]] })),
     end: () => pool.end(),
   }
 }
@@ -252,10 +217,10 @@ export async function measureConversations(): Promise<{ readonly text: string; r
   const folder = mkdtempSync(join(tmpdir(), 'poppyseed-bench-conversations-'))
   const server = await startPostgres({ durable: true })
   try {
-    lines.push(...(await measure(await onSqlite(folder))))
+    lines.push(...(await measure(onSqlite(folder))))
     if ('missing' in server) lines.push(`conversations on PostgreSQL: not measured, ${server.missing}`)
     else {
-      const place = await onPostgres(server.url)
+      const place = onPostgres(server.url)
       try {
         lines.push(...(await measure(place)))
       } finally {
