@@ -7,6 +7,16 @@ import { outcome, type Tokens } from './setup/world.ts'
 
 /** A message that comes again (7.3): in sequence, at once through two instances, late, from another Session, changed. */
 
+/** An object with the members of each object in it the other way round. */
+const turnedRound = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null
+    ? Object.fromEntries(
+        Object.entries(value)
+          .toReversed()
+          .map(([name, one]) => [name, turnedRound(one)]),
+      )
+    : value
+
 /** A machine under load is slow, and nothing here is about how fast it is. */
 const patiently = { timeout: 30_000 }
 
@@ -34,7 +44,10 @@ describe.each(stores)('a message that comes again, on $name', { timeout: 60_000 
 
   test('in sequence, gives the conversation that it opened and the original answer, also after the reply, from a renewed Session, and at the other instance [7.3.first-message-retry, 7.3.message-retry]', async () => {
     const { talk, agent, session, turnTo, turns, read } = await two()
-    const message = said('Is breakfast included?', { context: { locale: 'en-GB', user_available: true } })
+    const message = said('Is breakfast included?', {
+      data: { guests: { adults: 2, children: 1 }, 10: 'ten', 9: 'nine' },
+      context: { locale: 'en-GB', user_available: true, pet: { kind: 'dog', name: 'Rex' } },
+    })
     const first = await standingOf(await talk.start(message))
     expect(first).toMatchObject({ status: 'working', responder: 'agent' })
     await expect.poll(async () => (await read(first.conversation_id)).status, patiently).toBe('idle')
@@ -48,8 +61,9 @@ describe.each(stores)('a message that comes again, on $name', { timeout: 60_000 
     const elsewhere = converse(agent, await session())
     expect(await standingOf(await elsewhere.start(message))).toEqual(first)
     // The order of members is no content, and neither is what isn't defined.
-    const { id, sender, text, context } = message as typeof message & { context: object }
-    const turned = { extra: [1], context: Object.fromEntries(Object.entries(context).toReversed()), text, sender, id }
+    const { id, sender, text, data, context } = message as typeof message & { data: object; context: object }
+    const turned = { extra: [1], context: turnedRound(context), data: turnedRound(data), text, sender, id }
+    expect(JSON.stringify(turned.data)).not.toBe(JSON.stringify(data))
     expect(await standingOf(await elsewhere.start(turned))).toEqual(first)
 
     // With `wait` it is answered as a read from its cursor.
