@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { caller, startConversation } from '../../../../test/setup/conversation-parts.ts'
 import { grantRow, sessionRow } from '../../../../test/setup/rows.ts'
@@ -187,6 +187,9 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
   })
 
   test('that a person takes over is stopped in the middle, and what it still says is a draft', async () => {
+    // No renewal of the lease finds it out: the change itself is heard.
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => void vi.useRealTimers())
     const going = slow('I look.', 'The suite costs 300 €.')
     const { scope, parts, engine, idle } = await one(going.agent)
     const { id } = await startConversation(scope)
