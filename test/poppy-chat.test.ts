@@ -178,6 +178,31 @@ describe('poppy chat', () => {
     expect(company.operations.map(({ performed }) => performed)).toEqual([0, 1])
   })
 
+  it.each([
+    ['told twice', ['a', 'b', 'b']],
+    ['after the one before it was taken back', ['a', 'a cancelled', 'b']],
+  ])('confirms none that came a moment ago, %s', async (_, told) => {
+    const { poppy, company } = await sitDown()
+    const proposal = (what: string) => {
+      const [name, state = 'proposed'] = what.split(' ')
+      const terms = { price: name === 'a' ? '10.00' : '1000.00' }
+      const operation = { operation_id: `opn_${name}`, revision: 1, state, summary: `Table ${name}.`, terms }
+      return {
+        event: {
+          type: 'message',
+          message: { id: `msg_${what}`.replace(' ', '_'), role: 'company', sender: 'agent', operation },
+        },
+      }
+    }
+    company.conversations.script([...told.map(proposal), { say: 'That is it.' }])
+    const { seen } = await poppy(
+      ['chat', company.origin],
+      ['A table for two, please.', { after: /That is it/, type: '/confirm' }, '/leave'],
+      { isLive: true },
+    )
+    expect(seen).toContain('This has just taken the place of what was proposed before.')
+  })
+
   it('signs in when it is asked to, and goes on in the same conversation', async () => {
     const { poppy, company } = await sitDown()
     company.conversations.script([{ needs: ['poppy:read'] }, { say: 'Your room is 12.' }])

@@ -38,15 +38,22 @@ export function beginning(
   return { text: `${output.bold(speaker)} `, wrap: createWrapping(columns, speaker.length + 1) }
 }
 
+/** Rows of details that anybody reads at a terminal. */
+const mostRows = 200
+
 /** What a message has beside its words. */
 export function dataLines({ data }: Pick<ConversationMessage, 'data'>, columns: number | undefined): readonly string[] {
   if (data === undefined) return []
-  const rows = rowsOf(data, '')
+  const all = rowsOf(data, '')
+  const rows = all.slice(0, mostRows)
   const width = Math.min(30, Math.max(0, ...rows.map(([name]) => name.length)))
-  return rows.map(([name, value]) => {
+  const lines = rows.map(([name, value]) => {
+    // A name is theirs too: a long one is broken and indented as all else.
+    if (name.length > width) return `    ${createWrapping(columns, 4)(`${name}: ${value}`)}`
     const label = `    ${name.padEnd(width)}  `
     return `${label}${createWrapping(columns, label.length)(value)}`
   })
+  return all.length > mostRows ? [...lines, `    … and ${all.length - mostRows} more`] : lines
 }
 
 /** What changed, in words; undefined for what needs none. */

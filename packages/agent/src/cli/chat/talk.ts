@@ -59,8 +59,9 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
   let current = opened
   let parent: Conversation | undefined
   let proposed: Operation | undefined
-  /** When a proposal took the place of another; undefined where none did, or its owner has been told. */
+  /** When a proposal came after another; undefined where none did, or its owner has been told. */
   let surprisedAt: number | undefined
+  let hasProposed = false
   /** The message that is being written: what came of it, and what breaks it into lines. */
   let writing: { readonly id: string; text: string; readonly wrap: (text: string) => string } | undefined
   let following: Promise<void> | undefined
@@ -126,10 +127,13 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
       note(`${clean(operation.summary, 400)} State: ${stateWords[operation.state]}.`)
       return
     }
-    // Whoever is about to confirm one must not confirm another that came in that moment.
-    surprisedAt = isNew && proposed !== undefined ? talk.now() : undefined
+    const isInPlace = proposed !== undefined
     proposed = operation
     if (!isNew) return
+    // Whoever is about to confirm one must not confirm another that came in that moment, also where the one before it was taken
+    // back, or the other is told twice. Lines of a pipe were written before anything was seen.
+    surprisedAt = isInPlace || (hasProposed && screen.isLive) ? talk.now() : undefined
+    hasProposed = true
     showOperation(lined, operation)
     note('Type /confirm to confirm exactly this, or /cancel. Nothing is done before you confirm.')
   }
