@@ -213,11 +213,15 @@ describe.each(stores)('A stream on $name', ({ missing, fresh }) => {
   })
 
   test('ends when the Company closes, and a read that waits is answered then', async () => {
-    const { start, stream, talk, world } = await openStreams(await fresh())
+    const { start, stream, talk, world, tokens } = await openStreams(await fresh())
     const id = await start()
     const reading = await stream(id)
     const events = await take(reading, 2)
-    const waiting = talk.read(id, `?wait=30&cursor=${events[1]?.id}`)
+    // Its proof is there beforehand, so that the request is: what comes while the Company closes is refused.
+    const path = `/poppy/conversations/${id}/events`
+    const token = tokens.access_token
+    const proof = await world.agent.proof('GET', `${world.origin}${path}`, token)
+    const waiting = world.agent.call(`${path}?wait=30&cursor=${events[1]?.id}`, token, { method: 'GET', proof })
     await talk.read(id)
     const closing = world.company.close()
     await reading.ended
