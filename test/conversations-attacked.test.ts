@@ -91,6 +91,13 @@ describe.each(stores)('a conversation that is attacked, on $name,', { timeout: 6
     }
   })
 
+  test('is one of no more than a User may have open, also where many are begun at once', async () => {
+    const desk = await makeFrontDesk(await fresh(), { agent: async function* () {}, conversations: { open: 5 } })
+    const all = await Promise.all(Array.from({ length: 20 }, (_, at) => desk.talk.start(said(`Room ${at}, please.`))))
+    expect(all.filter(({ status }) => status === 201)).toHaveLength(5)
+    expect(all.filter(({ status }) => status === 429)).toHaveLength(15)
+  })
+
   test('tells details that only look alike from each other [7.3.message-id-conflict]', async () => {
     const desk = await makeFrontDesk(await fresh(), { agent: async function* () {} })
     const message = said('Two nights.', { data: { room: { beds: 2 } } })

@@ -44,7 +44,10 @@ export async function startConversation(
   const known = await findReceipt(scope, receipt)
   if (known !== null) return knownFirst(parts, known, { receipt, caller, cursor })
   try {
-    return await open(parts, { message, caller, receipt, parentId }, cursor)
+    // One User's one after another: else many at once would each be counted before any of them is there.
+    return await parts.queue.run(`${receipt.clientId} ${receipt.userId}`, () =>
+      open(parts, { message, caller, receipt, parentId }, cursor),
+    )
   } catch (error) {
     const winner = isOvertaken(error) ? await findReceipt(scope, receipt) : null
     if (winner === null) throw error
