@@ -279,6 +279,26 @@ describe('poppy chat', () => {
     expect(company.findings).toEqual([])
   })
 
+  it('asks for a person of the company, goes on meanwhile, and closing ends the waiting', async () => {
+    const { poppy, company } = await sitDown()
+    company.conversations.script([{ say: 'I can’t help with that.' }])
+    const { seen } = await poppy(
+      ['chat', company.origin],
+      [
+        'The room is too loud.',
+        { after: /can’t help/, type: '/handoff' },
+        { after: /Waiting for a person/, type: 'It is room 12.' },
+        '/close',
+      ],
+      { isLive: true },
+    )
+    expect(seen).toContain('Waiting for a person. You can go on writing meanwhile.')
+    expect(seen).toContain('The conversation is closed.')
+    const [entry] = company.conversations.entries
+    expect(entry?.received.map(({ text }) => text)).toEqual(['The room is too loud.', 'It is room 12.'])
+    expect([entry?.status, company.findings]).toEqual(['closed', []])
+  })
+
   it('traces each request beside the chat, and nothing that is secret in it', async () => {
     const { poppy, company } = await sitDown()
     company.conversations.script([{ say: 'Which jacket?' }])
