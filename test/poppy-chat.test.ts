@@ -47,6 +47,7 @@ function screenOf(lines: readonly (string | { readonly after: RegExp; readonly t
       seen += text
       look()
     },
+    aside: (write) => write(),
     close() {
       isClosed = true
       look()
@@ -111,6 +112,18 @@ describe('poppy chat', () => {
     const next = await poppy(['chat', company.origin, '--continue', id, 'The green one.'])
     expect(next.out).toContain('Misbehaving Company (AI): Sure.\n')
     expect(company.findings).toEqual([])
+  })
+
+  it('fails as a command where its only words can’t be said, and says what helps', async () => {
+    const { poppy, company } = await sitDown()
+    const unknown = await poppy(['chat', company.origin, '--continue', 'cnv_of_nobody', 'Hello?'])
+    expect(unknown.code).not.toBe(0)
+    expect(unknown.err).toMatch(
+      /^Error: Misbehaving Company knows no such conversation of yours\.\nTo begin a new one: /,
+    )
+    expect(unknown.out).not.toContain('--continue')
+    const empty = await poppy(['chat', company.origin, ' '])
+    expect([empty.code, company.conversations.entries]).toEqual([2, []])
   })
 
   it('takes the lines of a pipe one after another, tells agent from person, and closes', async () => {

@@ -9,6 +9,8 @@ export interface Child {
   readonly says: (text: string) => Promise<void>
   /** Types a line, where the command has something to read from. */
   readonly type: (line: string) => void
+  /** Types just this, without the end of a line: keys such as Ctrl-C too. */
+  readonly press: (keys: string) => void
   /** To every process of the group, as Ctrl+C in a terminal does; or to the command itself and not to what it started. */
   readonly signal: (name: 'SIGINT' | 'SIGTERM' | 'SIGKILL', to?: 'group' | 'leader') => void
   /** Resolves when it has ended and its output is complete, with its exit code. */
@@ -59,6 +61,7 @@ export function startChild(
     signal,
     ended,
     type: (line) => void child.stdin?.write(`${line}\n`),
+    press: (keys) => void child.stdin?.write(keys),
     says: (text) =>
       new Promise((resolve, reject) => {
         const look = () => {

@@ -111,7 +111,7 @@ Let an agent of your own in, from another terminal
   npx poppy sign-in ${hotel.origin} --device    # or with a short code, on any device
 ${withPassword}  npx poppy call ${hotel.origin} my_bookings
   npx poppy call ${hotel.origin} book_room ${poniente}
-  npx poppy operations                          # what the hotel proposed; then show, confirm or cancel it by its id
+  npx poppy operations${' '.repeat(hotel.origin.length)}           # what the hotel proposed; then show, confirm or cancel it by its id
   npx poppy chat ${hotel.origin}                # talk with the front desk
   npx poppy open ${hotel.origin} ${hotel.origin}/bookings
       # its own browser: open what this prints in a private window, never in the one you use

@@ -121,7 +121,12 @@ export interface Session {
 
 /** What to sign in for, and how the User is asked where they must be. */
 export type SignInRequest =
-  | { readonly scopes: readonly string[]; readonly open: (url: string) => void | Promise<void> }
+  | {
+      readonly scopes: readonly string[]
+      readonly open: (url: string) => void | Promise<void>
+      /** Ends the waiting, with its own reason. */
+      readonly signal?: AbortSignal
+    }
   | {
       readonly scopes: readonly string[]
       readonly show: (pending: PendingDeviceSignIn) => void | Promise<void>
@@ -160,7 +165,8 @@ export function createSession(
     }
   }
   const parts = { context, tokens, find, address }
-  const begin = async (scopes: readonly string[]) => beginSignIn(context, await find(), tokens, address, scopes)
+  const begin = async (scopes: readonly string[], signal?: AbortSignal) =>
+    beginSignIn(context, await find(), tokens, address, scopes, signal)
   const beginDevice = async (scopes: readonly string[], signal?: AbortSignal) =>
     beginDeviceSignIn(context, await find(), tokens, scopes, signal)
 
@@ -197,7 +203,7 @@ export function createSession(
         return pending.done
       }
       if (!('open' in request)) return signInMediated(context, await find(), tokens, request)
-      const pending = await begin(scopes)
+      const pending = await begin(scopes, request.signal)
       await request.open(pending.url)
       return pending.done
     },

@@ -21,8 +21,8 @@ export interface Surroundings extends Terminal {
   readonly wait?: (milliseconds: number, signal?: AbortSignal) => Promise<void>
   /** Asks the person for credentials and codes. */
   readonly prompt?: () => Prompt
-  /** Where `poppy chat` is typed and shown. */
-  readonly screen?: () => ChatScreen
+  /** Where `poppy chat` is typed and shown; `isPlain` where a program reads it. */
+  readonly screen?: (isPlain: boolean) => ChatScreen
   /** Whether somebody sits at a terminal who sees what is shown and can answer. */
   readonly hasPerson?: boolean
   /** Ends `poppy serve`. */

@@ -40,6 +40,8 @@ export function hintFor(
     }
     case 'unknown_operation':
       return `Try: poppy tools ${at}${flag}`
+    case 'conversation_not_found':
+      return `To begin a new one: poppy chat ${at}${flag}`
     case 'invalid_input':
       return `Try: poppy ${command} --help`
     case 'misconfigured':

@@ -18,6 +18,6 @@ process.exitCode = await runPoppy(args, {
   now: Date.now,
   hasPerson: process.stdin.isTTY && process.stdout.isTTY,
   prompt: () => openPrompt(process.stdin, process.stderr),
-  screen: () => openScreen(process.stdin, process.stdout),
+  screen: (isPlain) => openScreen(process.stdin, process.stdout, isPlain),
   stop: stop.signal,
 })

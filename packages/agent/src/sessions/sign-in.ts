@@ -59,6 +59,7 @@ function keyOf(state: string): string {
 /**
  * Begins a sign-in.
  * @param scopes what the task needs; what the Account Token already has is asked for again with it
+ * @param signal ends the waiting for `done`; the User may finish all the same
  * @throws AgentError `sign_in_unavailable` where the Company doesn't offer Direct Sign-In for these scopes
  */
 export async function beginSignIn(
@@ -67,6 +68,7 @@ export async function beginSignIn(
   tokens: SessionTokens,
   address: string,
   scopes: readonly string[],
+  signal?: AbortSignal,
 ): Promise<PendingSignIn> {
   const offered = found.discovery.signIn.direct
   const endpoint = found.server?.authorization_endpoint
@@ -106,7 +108,7 @@ export async function beginSignIn(
   }
   // 4.5: a space as %20, which every server reads as one
   url.search = url.search.replaceAll('+', '%20')
-  return new Pending(url.href, state, () => waitFor(context, state))
+  return new Pending(url.href, state, () => waitFor(context, state, signal))
 }
 
 /** `done` is made when it is asked for: a sign-in that nobody waits for fails in silence, not as an unhandled rejection. */
@@ -129,8 +131,9 @@ class Pending implements PendingSignIn {
 }
 
 /** Looks at the record until it has ended: whichever process took the callback, this one learns of it. */
-async function waitFor(context: AgentContext, state: string): Promise<SignInResult> {
+async function waitFor(context: AgentContext, state: string, signal: AbortSignal | undefined): Promise<SignInResult> {
   for (;;) {
+    signal?.throwIfAborted()
     const stored = await context.store.get(keyOf(state))
     const record = z.union([pendingSchema, finishedSchema]).safeParse(stored)
     if (!record.success || context.now() >= record.data.expiresAt) {

@@ -1,12 +1,12 @@
 import type { Conversation, UserAnswer } from '../../conversations/conversation.ts'
 import type { ConversationEvent } from '../../conversations/event.ts'
-import type { AskToSignIn } from '../../conversations/step-up.ts'
+import type { AskToSignIn, SignInNeeded } from '../../conversations/step-up.ts'
 import { AgentError } from '../../errors.ts'
 import type { Operation } from '../../operations/operation.ts'
 import type { Session } from '../../session.ts'
 import { showOperation, showResult, stateWords } from '../operation-lines.ts'
 import { clean, type Output } from '../terminal.ts'
-import { beginning, type ChatNames, changeWords, dataLines, messageLines } from './chat-lines.ts'
+import { beginning, type ChatNames, changeWords, dataLines, messageLines, speakerOf } from './chat-lines.ts'
 import type { ChatScreen } from './screen.ts'
 
 /** A chat at a terminal: lines that are typed go out, what happens is shown, and words with a slash do the rest. */
@@ -17,17 +17,22 @@ export interface Talk {
   readonly screen: ChatScreen
   readonly output: Output
   readonly names: ChatNames
-  readonly signIn: AskToSignIn
+  /** Asks for a sign-in; the signal ends the waiting for it. */
+  readonly signIn: (needed: SignInNeeded, signal?: AbortSignal) => Promise<unknown>
   /** Milliseconds since 1970. */
   readonly now: () => number
   /** The owner speaks for themselves from the first line on. */
   readonly asUser: boolean
+  /** One line and no more: what fails is given back, and ends the command. */
+  readonly isOnce: boolean
 }
 
 /** How a chat ended. */
 export interface TalkEnd {
   readonly conversation: Conversation | undefined
   readonly isClosed: boolean
+  /** Why the only line could not be said or answered. */
+  readonly failure: AgentError | undefined
 }
 
 /** Words that do something, as `/help` lists them. */
@@ -66,11 +71,12 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
   let writing: { readonly id: string; text: string; readonly wrap: (text: string) => string } | undefined
   let following: Promise<void> | undefined
   let isOver = false
+  let failure: AgentError | undefined
   const closed = new Set<string>()
 
   const show = (...lines: readonly string[]) => {
     writing = undefined
-    if (!output.json) for (const line of lines) screen.show(line)
+    if (!output.json && lines.length > 0) screen.show(lines.join('\n'))
   }
   /** Ends the line that was written piece by piece. */
   const endLine = () => {
@@ -78,8 +84,13 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
     if (!output.json) screen.show('')
   }
   const note = (text: string) => show(...text.split('\n').map((line) => output.dim(line)))
-  /** Shows what another part of the command writes line by line. */
-  const lined: Output = { ...output, line: (text = '') => show(text) }
+  /** Shows at once what another part of the command writes line by line. */
+  const inOne = (write: (lined: Output) => void) => {
+    const lines: string[] = []
+    write({ ...output, line: (text = '') => void lines.push(text) })
+    show(...lines)
+  }
+  const showAll = (operation: Operation) => inOne((lined) => showOperation(lined, operation))
 
   function tell(event: ConversationEvent, conversation: Conversation): void {
     if (event.type === 'delta') {
@@ -91,7 +102,7 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
       const { message } = event
       // What was written is what is shown: nothing to say twice.
       if (message.role === 'company') said(message)
-      if (message.operation) offer(message.operation)
+      if (message.operation) offer({ operation: message.operation, text: message.text })
       return
     }
     const words = changeWords(event, names)
@@ -104,8 +115,18 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
   function said(message: Extract<ConversationEvent, { type: 'message' }>['message']): void {
     const isShown = writing?.id === message.id && writing.text === (message.text ?? '') && message.sender === 'agent'
     const columns = screen.columns()
-    if (isShown) endLine()
-    show(...(isShown ? dataLines(message, columns) : messageLines(output, message, names, columns)))
+    if (isShown) {
+      endLine()
+      show(...dataLines(message, columns))
+      return
+    }
+    const { operation, text, data } = message
+    // The summary stands in what is shown of the operation.
+    if (operation && isProposal(operation) && text === operation.summary && data === undefined) {
+      show(output.bold(`${speakerOf(message, names)} proposes:`))
+      return
+    }
+    show(...messageLines(output, message, names, columns))
   }
 
   function piece({ messageId, provisionalText }: Extract<ConversationEvent, { type: 'delta' }>): void {
@@ -120,11 +141,23 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
     screen.piece(writing.wrap(provisionalText))
   }
 
-  function offer(operation: Operation): void {
-    const isNew = proposed === undefined || onScreen(proposed) !== onScreen(operation)
+  /** Whether it is proposed, and other than what stands there already. */
+  function isProposal(operation: Operation): boolean {
+    return operation.state === 'proposed' && (proposed === undefined || onScreen(proposed) !== onScreen(operation))
+  }
+
+  function offer({
+    operation,
+    text = '',
+  }: {
+    readonly operation: Operation
+    readonly text?: string | undefined
+  }): void {
+    const isNew = isProposal(operation)
     if (operation.state !== 'proposed') {
       if (proposed?.id === operation.id) proposed = undefined
-      note(`${clean(operation.summary, 400)} State: ${stateWords[operation.state]}.`)
+      const what = text.includes(operation.summary) ? '' : `${clean(operation.summary, 400)} `
+      note(`${what}State: ${stateWords[operation.state]}.`)
       return
     }
     const isInPlace = proposed !== undefined
@@ -134,7 +167,7 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
     // back, or the other is told twice. Lines of a pipe were written before anything was seen.
     surprisedAt = isInPlace || (hasProposed && screen.isLive) ? talk.now() : undefined
     hasProposed = true
-    showOperation(lined, operation)
+    showAll(operation)
     note('Type /confirm to confirm exactly this, or /cancel. Nothing is done before you confirm.')
   }
 
@@ -165,7 +198,9 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
 
   async function follow(conversation: Conversation, signal: AbortSignal): Promise<void> {
     try {
-      for await (const event of conversation.follow({ signal, signIn: talk.signIn })) {
+      // Whoever leaves while a page to sign in is open doesn't wait for it any more.
+      const signIn: AskToSignIn = (needed) => talk.signIn(needed, signal)
+      for await (const event of conversation.follow({ signal, signIn })) {
         tell(event, conversation)
         if (signal.aborted) {
           await conversation.handled(event)
@@ -179,6 +214,10 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
 
   function failed(error: unknown): void {
     if (!(error instanceof AgentError)) throw error
+    if (talk.isOnce) {
+      failure = error
+      return
+    }
     output.value(error)
     show(`${output.bold('Not done:')} ${clean(error.message, 1000)}`)
   }
@@ -189,6 +228,10 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
     if (screen.isLive) return
     const { events, outcome } = await conversation.answer({ signal: stop.signal, signIn: talk.signIn })
     for (const event of events) tell(event, conversation)
+    const isToldAlready = events.some(
+      (event) => event.type === 'state' || (event.type === 'message' && event.message.role === 'company'),
+    )
+    if (conversation.status === 'queued' && !isToldAlready) note('Still waiting for a person.')
     if (outcome === 'still_working') note('No answer yet. It comes when you go on with this conversation.')
   }
 
@@ -245,7 +288,7 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
         if (onScreen(operation) === onScreen(shown)) return { approved: true }
         proposed = operation
         note('The terms have changed. These are the new ones:')
-        showOperation(lined, operation)
+        showAll(operation)
         return { approved: false }
       },
       openPage: (url) => {
@@ -260,7 +303,7 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
     if (proposed?.id === last.id) proposed = undefined
     output.value({ outcome: result.outcome, operation: last })
     show(`${result.outcome === 'confirmed' ? 'Confirmed' : 'Not confirmed'}. State: ${stateWords[last.state]}.`)
-    showResult(lined, last)
+    inOne((lined) => showResult(lined, last))
     if (last.objection !== undefined) show(`${output.bold('Beware:')} ${clean(last.objection, 400)}`)
   }
 
@@ -315,13 +358,14 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
       case 'exit':
         return false
       case 'help':
-        for (const [usage, meaning] of chatHelp) show(`${usage.padEnd(18)}${meaning}`)
+        show(...chatHelp.map(([usage, meaning]) => `${usage.padEnd(18)}${meaning}`))
         return true
       default:
         throw new AgentError('invalid_input', `There is no /${clean(word, 30)}. Type /help for what there is.`)
     }
   }
 
+  if (opened !== undefined && screen.isLive) note(`Going on with ${clean(opened.id, 256)}.`)
   restart()
   for (;;) {
     const line = await screen.next()
@@ -339,5 +383,5 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
   }
   stop.abort()
   await following
-  return { conversation: parent ?? current, isClosed: isOver }
+  return { conversation: parent ?? current, isClosed: isOver, failure }
 }

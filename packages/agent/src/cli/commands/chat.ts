@@ -30,8 +30,14 @@ export async function chat(
   if (words === undefined && !around.screen) {
     throw new AgentError('invalid_input', 'There is nobody here to type. Say it with the command.')
   }
+  if (words?.trim() === '') throw new AgentError('invalid_input', 'There are no words in what is to be said.')
+  let screen: ChatScreen | undefined
   const identity = await context.home.identity()
-  const tell = (line: string) => around.stderr(`${output.dim(line)}\n`)
+  const tell = (line: string) => {
+    const write = () => around.stderr(`${output.dim(line)}\n`)
+    if (screen) screen.aside(write)
+    else write()
+  }
   const fetch = around.fetch ?? createPublicFetch(identity?.local === true)
   const open = options.trace ? { ...context, around: { ...around, fetch: traced(fetch, tell, around.now) } } : context
   await withAgent(open, async ({ user }) => {
@@ -43,39 +49,41 @@ export async function chat(
     for (const { error, id } of left)
       if (error) output.line(`Not sent yet (${clean(id, 60)}): ${clean(error.message, 300)}`)
     const opened = options.continue === undefined ? undefined : await session.conversations.open(options.continue)
-    const screen = words === undefined ? (around.screen?.() as ChatScreen) : oneLine(words, output.line)
-    const signIn: Talk['signIn'] = async ({ scopes, error }) => {
+    const shown = words === undefined ? (around.screen?.(output.json) as ChatScreen) : oneLine(words, output.line)
+    screen = shown
+    const signIn: Talk['signIn'] = async ({ scopes, error }, signal) => {
       output.value({ needs: 'sign_in', scopes })
-      if (!output.json) screen.show(clean(error.message, 400))
+      if (!output.json) shown.show(clean(error.message, 400))
       await session.signIn({
         scopes: scopes.length > 0 ? scopes : (company.signIn.direct ?? []),
+        ...(signal ? { signal } : {}),
         open: (url) => {
           output.value({ open: url })
           if (output.json) return
-          screen.show('Open this address in your browser to sign in:')
-          screen.show(`\n  ${clean(url, 8000)}\n`)
+          shown.show('Open this address in your browser to sign in:')
+          shown.show(`\n  ${clean(url, 8000)}\n`)
         },
       })
     }
-    if (screen.isLive && !output.json) {
-      screen.show(`${output.bold(nameOf(company, session))}  ${output.dim(clean(company.domain))}`)
-      screen.show(
+    if (shown.isLive && !output.json) {
+      shown.show(`${output.bold(nameOf(company, session))}  ${output.dim(clean(company.domain))}`)
+      shown.show(
         output.dim('Your lines are your agent’s; /human says something in your own name. /help shows the rest.'),
       )
     }
     try {
-      const end = await runTalk(
-        { session, screen, output, names, signIn, now: around.now, asUser: options.human === true },
-        opened,
-      )
-      if (end.conversation !== undefined && !end.isClosed) {
-        output.value({ conversation: end.conversation.id, status: end.conversation.status })
+      const talk = { session, screen: shown, output, names, signIn, now: around.now, asUser: options.human === true }
+      const { conversation, isClosed, failure } = await runTalk({ ...talk, isOnce: words !== undefined }, opened)
+      const isKnown = conversation !== undefined && failure?.code !== 'conversation_not_found'
+      if (isKnown) output.value({ conversation: conversation.id, status: isClosed ? 'closed' : conversation.status })
+      if (isKnown && !isClosed) {
         output.line(
-          `Next: poppy chat ${shellWord(domain)}${accountFlag(options.account)} --continue ${shellWord(end.conversation.id)}`,
+          `Next: poppy chat ${shellWord(domain)}${accountFlag(options.account)} --continue ${shellWord(conversation.id)}`,
         )
       }
+      if (failure) throw failure
     } finally {
-      screen.close()
+      shown.close()
     }
   })
 }
@@ -89,6 +97,7 @@ function oneLine(words: string, show: (text: string) => void): ChatScreen {
     next: async () => lines.shift(),
     show,
     piece: () => {},
+    aside: (write) => write(),
     close: () => {},
   }
 }
