@@ -14,7 +14,7 @@ async function open(config: Parameters<typeof makeWorld>[0] = {}) {
 }
 
 describe('a conversation', () => {
-  it('is offered in poppy.json, where there are any [7.1.type-poppy]', async () => {
+  it('is offered in poppy.json, where there are any [7.1.type-poppy, 3.1.agent-protocols]', async () => {
     const document = async (world: { origin: string; send: (request: Request) => Promise<Response> }) =>
       (await (await world.send(new Request(`${world.origin}/.well-known/poppy.json`))).json()) as object
     const endpoint = 'https://miramar.example/poppy/conversations'

@@ -33,8 +33,6 @@ export const discovery = [
       'extensions-version': 'table: company MUST state a version for each entry of extensions',
       'browser-session-endpoint':
         'table: company MUST state web.browser_session_endpoint as an HTTPS URL when browsers may join',
-    },
-    later: {
       'agent-protocols': 'table: company MUST give each entry of agent.protocols a type and an HTTPS endpoint',
     },
   }),
