@@ -52,7 +52,7 @@ describe('an agent that is run', () => {
       yield { type: 'message', data: { rooms: 2 } }
       yield { type: 'text', text: 'Two rooms.' }
     })
-    expect(pieces).toEqual(['0:Good ', '5:morning.', '0:Two rooms.'])
+    expect(pieces).toEqual(['0:Good', '4: morning.', '0:Two rooms.'])
     expect(things).toEqual([
       { type: 'message', text: 'Good morning.' },
       { type: 'message', data: { rooms: 2 } },
@@ -185,6 +185,20 @@ describe('an agent that is run', () => {
     expect(reason).toBeInstanceOf(DOMException)
   })
 
+  it('says plain words, whoever wrote it: no JSON and no markup [7.4.no-markup]', async () => {
+    const { end, things } = await run(async function* () {
+      yield { type: 'text', text: '## Rooms\n**Suite' }
+      yield { type: 'text', text: ' 4** is `free`.' }
+      yield { type: 'message', text: '{"room": "Suite 4"}' }
+      yield { type: 'text', text: '[{"room": 5}]' }
+    })
+    expect(things).toEqual([
+      { type: 'message', text: 'Rooms\nSuite 4 is free.' },
+      { type: 'message', text: 'room: Suite 4' },
+    ])
+    expect(end).toEqual({ how: 'done', rest: 'room: 5' })
+  })
+
   it('that is stopped has what it holds closed, and what it was saying is kept apart', async () => {
     const stop = new AbortController()
     const { promise: closed, resolve: close } = Promise.withResolvers<string>()
@@ -205,7 +219,7 @@ describe('an agent that is run', () => {
     const { end, things, pieces } = await running
     answer('is for two.')
     expect(things).toEqual([])
-    expect(pieces).toEqual(['0:Your booking '])
+    expect(pieces).toEqual(['0:Your booking'])
     expect(end.how === 'stopped' && (await end.late)).toBe('Your booking is for two.')
     expect(await closed).toBe('closed')
   })

@@ -1,4 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
+import { plainWords } from './plain-words.ts'
 import { cleanText, cutAt, readSaid } from './said.ts'
 import type { CompanyAgent, Said, ToolOutcome, Turn } from './turn.ts'
 
@@ -227,6 +228,8 @@ interface Joiner {
 
 function createJoiner(teller: Listener['piece']): Joiner {
   let text = ''
+  // 7.4: no JSON and no other markup in text, whoever the agent is
+  let words = plainWords()
   /** How many characters of it were told. */
   let told = 0
   /** Half a character, or half a line break: the other half may be in the next piece. */
@@ -235,7 +238,7 @@ function createJoiner(teller: Listener['piece']): Joiner {
     add(piece) {
       const raw = half + piece
       half = /[\r\uD800-\uDBFF]$/.exec(raw)?.[0] ?? ''
-      text += cleanText(half === '' ? raw : raw.slice(0, -1))
+      text += words.push(cleanText(half === '' ? raw : raw.slice(0, -1)))
       const full: string[] = []
       for (let at = cutAt(text); at < text.length; at = cutAt(text)) {
         const whole = text.slice(0, at).trim()
@@ -250,8 +253,9 @@ function createJoiner(teller: Listener['piece']): Joiner {
       told = text.length
     },
     take() {
-      const whole = cleanText(text + half)
+      const whole = text + words.push(cleanText(half)) + words.end()
       text = ''
+      words = plainWords()
       told = 0
       half = ''
       return whole
@@ -261,16 +265,21 @@ function createJoiner(teller: Listener['piece']): Joiner {
 
 /** What an agent was saying when it was to stop, with the one thing that it still says: it may not have heard of that yet. */
 async function lateWords(message: Joiner, inFlight: Promise<Attempted> | null): Promise<string> {
-  const begun = message.take()
   const last = await inFlight
-  if (last === null || 'error' in last || last.value.done === true) return begun.trim()
-  const { value } = last.value
+  const said = last === null || 'error' in last || last.value.done === true ? null : readOrNothing(last.value.value)
+  // Nobody is told pieces of it any more.
+  const whole = said?.type === 'text' ? message.add(said.text.slice(0, mostText)) : []
+  const words = [...whole, message.take(), said?.type === 'message' ? (said.text ?? '') : '']
+  return words
+    .map((text) => text.trim())
+    .filter((text) => text !== '')
+    .join('\n\n')
+}
+
+function readOrNothing(value: unknown): Said | null {
   try {
-    const said = readSaid(value)
-    // Nobody is told pieces of it any more.
-    if (said.type === 'text') return `${begun}${cleanText(said.text.slice(0, mostText))}`.trim()
-    return said.type === 'message' ? `${begun}\n\n${said.text ?? ''}`.trim() : begun.trim()
+    return readSaid(value)
   } catch {
-    return begun.trim()
+    return null
   }
 }

@@ -1,4 +1,5 @@
 import { conversationLimits, isScope } from '@poppyseed/protocol'
+import { inPlainWords } from './plain-words.ts'
 import type { Said } from './turn.ts'
 
 /** What a Company Agent yields, read: whatever a model made up, only what a conversation can hold goes on from here. */
@@ -49,7 +50,7 @@ export function cutText(text: string): readonly string[] {
 }
 
 /**
- * Reads something that an agent said. What it says in text is cleaned.
+ * Reads something that an agent said. What it says in text is cleaned, and plain words (7.4).
  * @throws TypeError for what nobody could say: a mistake in the agent, told in its log
  */
 export function readSaid(value: unknown): Said {
@@ -63,7 +64,7 @@ export function readSaid(value: unknown): Said {
       const data = dataOf(said.data)
       return {
         type: 'message',
-        ...(text === undefined ? {} : { text: cleanText(text) }),
+        ...(text === undefined ? {} : { text: inPlainWords(cleanText(text)) }),
         ...(data === undefined ? {} : { data }),
       }
     }
@@ -85,7 +86,7 @@ export function readSaid(value: unknown): Said {
       return { type: 'handoff', ...(reason === '' ? {} : { reason }) }
     }
     case 'ask-for-user': {
-      const reason = cleanReason(textOf(said, 'reason') ?? '')
+      const reason = inPlainWords(cleanReason(textOf(said, 'reason') ?? ''))
       if (reason === '') throw new TypeError('The agent asked for the User without a reason.')
       return { type: 'ask-for-user', reason }
     }
@@ -97,7 +98,7 @@ export function readSaid(value: unknown): Said {
 }
 
 function wordsOf(said: Readonly<Record<string, unknown>>): { readonly text?: string } {
-  const text = cleanText(textOf(said, 'text') ?? '').trim()
+  const text = inPlainWords(cleanText(textOf(said, 'text') ?? '')).trim()
   return text === '' ? {} : { text: text.slice(0, cutAt(text)).trim() }
 }
 

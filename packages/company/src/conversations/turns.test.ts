@@ -55,8 +55,8 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
     await idle()
     expect(await told(scope, id)).toEqual([question, 'working/agent', 'agent: Yes, it is.', 'idle/agent'])
     expect(pieces.map(({ from, text }) => [from, text])).toEqual([
-      [0, 'Yes, '],
-      [5, 'it is.'],
+      [0, 'Yes,'],
+      [4, ' it is.'],
     ])
     expect(new Set(pieces.map(({ messageId }) => messageId)).size).toBe(1)
     expect(seen).toMatchObject({
@@ -420,7 +420,7 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
       expect(calls).toEqual(['ada call_'])
       expect(accountThen).toBe('ada')
       expect((await told(scope, id)).slice(2)).toEqual([
-        'agent: {"ok":true,"value":["Suite 4"]}',
+        'agent: ok: true, value: Suite 4',
         'insufficient_scope poppy:write',
         'agent: To go on, I need the sign-in to your account to include more rights: poppy:write.',
         'idle/agent',
