@@ -76,6 +76,17 @@ export type Step =
   | { readonly do: 'break hooks'; readonly times: number }
   | { readonly do: 'at once'; readonly steps: readonly Step[] }
 
+type Proposal = Step & { readonly do: 'propose' }
+
+function asProposed(id: string, { kind, thing, approval, seconds }: Proposal, at: number): Known {
+  const revision = { terms: { thing: thing ?? '', version: 1 }, approval, expiresAt: at + seconds * 1000 }
+  return {
+    ...{ id, kind, thing, state: 'proposed', revisions: [revision], confirmation: null, result: null },
+    wasCancelAsked: false,
+    isUnknown: false,
+  }
+}
+
 const company = (number: number) => `https://of-${number}.example`
 const clientId = 'https://agent.example/client'
 const scopes = ['poppy:read', 'poppy:write']
@@ -119,6 +130,7 @@ async function createWorld(dbs: readonly Database[]) {
   const downstream = createDownstream()
   const known: Known[] = []
   const scripts: Script[] = []
+  const unheard: { readonly step: Proposal; readonly script: number; readonly at: number }[] = []
   const performed = new Map<string, number>()
   const wrong: string[] = []
   const told = new Map<string, { event: string; id: string; times: number }>()
@@ -249,6 +261,7 @@ async function createWorld(dbs: readonly Database[]) {
 
   /** Compares all that there is with what it may have become. */
   async function compare(acts: ReadonlyMap<Known, readonly Act[]>, when: string): Promise<void> {
+    await findUnheard()
     const rows = new Map((await listOperations(scope, { limit: 500 })).map((row) => [row.operation.id, seenOf(row)]))
     if (rows.size !== known.length) wrong.push(`there are ${rows.size} operations`)
     for (const one of known) {
@@ -276,7 +289,7 @@ async function createWorld(dbs: readonly Database[]) {
     }
   }
 
-  async function propose(step: Step & { readonly do: 'propose' }, isAlone: boolean): Promise<void> {
+  async function propose(step: Proposal, script: number, isAlone: boolean): Promise<void> {
     const { kind, thing, approval, seconds } = step
     const { operations } = instanceOf(step.instance)
     const definition = operations.parts.operations.get(kind) as Operation
@@ -285,7 +298,7 @@ async function createWorld(dbs: readonly Database[]) {
         one.kind === kind && one.thing !== null && one.thing === thing && /^(?:prop|in_)/.test(stateAt(one, now)),
     )
     const before = proposals
-    const input = { ...(thing === null ? {} : { thing }), approval, seconds, script: scripts.push(step.script) - 1 }
+    const input = { ...(thing === null ? {} : { thing }), approval, seconds, script }
     const context = { principal, signal: new AbortController().signal, via: 'http' } as const
     const { operation } = await operations.propose(definition, input, context)
     const { operation_id: id } = operation
@@ -296,18 +309,19 @@ async function createWorld(dbs: readonly Database[]) {
       return
     }
     if (open !== undefined && stateAt(open, now) === open.state && isAlone) wrong.push(`${id} is a second one`)
-    const revision = { terms: { thing: thing ?? '', version: 1 }, approval, expiresAt: now + seconds * 1000 }
-    known.push({
-      id,
-      kind,
-      thing,
-      state: 'proposed',
-      revisions: [revision],
-      confirmation: null,
-      result: null,
-      wasCancelAsked: false,
-      isUnknown: false,
-    })
+    known.push(asProposed(id, step, now))
+  }
+
+  /** A process may die over a proposal that is kept already: nobody heard of it, and it is there all the same. */
+  async function findUnheard(): Promise<void> {
+    if (unheard.length === 0) return
+    for (const { operation, revision } of await listOperations(scope, { limit: 500 })) {
+      const { script } = JSON.parse(revision.input) as { readonly script: number }
+      const lost = unheard.find((one) => one.script === script)
+      if (lost === undefined || known.some(({ id }) => id === operation.id)) continue
+      known.push(asProposed(operation.id, lost.step, lost.at))
+    }
+    unheard.length = 0
   }
 
   async function actOn(one: Known, step: Extract<Step, { readonly which: number }>): Promise<Act> {
@@ -355,8 +369,11 @@ async function createWorld(dbs: readonly Database[]) {
   async function run(step: Step, acts: Map<Known, Act[]>, isAlone = true): Promise<void> {
     if (step.do === 'at once') {
       await Promise.all(step.steps.map((one) => run(one, acts, false)))
-    } else if (step.do === 'propose') await attempt(() => propose(step, isAlone).then(() => ({ answer: '' })))
-    else if ('which' in step) {
+    } else if (step.do === 'propose') {
+      const [script, at] = [scripts.push(step.script) - 1, now]
+      const { answer } = await attempt(() => propose(step, script, isAlone).then(() => ({ answer: '' })))
+      if (answer === 'died') unheard.push({ step, script, at })
+    } else if ('which' in step) {
       const one = known.at(-1 - (step.which % Math.max(known.length, 1)))
       if (one === undefined) return
       const act = await actOn(one, step)
