@@ -92,22 +92,29 @@ const ended = statement<
   ),
 })
 
+/** How many are asked about in one statement: what it takes is small, however many streams there are. */
+const atATime = 500
+
 /** Which of these may not go on: their Session has ended, they aren't signed in any more, or the conversation is another's. */
 export async function endedOf<Kind extends Standing>(
   scope: Scope,
   all: readonly Kind[],
   { now, idle }: { readonly now: number; readonly idle: number },
 ): Promise<readonly Kind[]> {
-  if (all.length === 0) return []
-  const tokens = JSON.stringify(
-    all.map(({ conversationId, sessionId, userId, account, epoch }) => [
-      conversationId,
-      sessionId,
-      userId,
-      account,
-      epoch,
-    ]),
-  )
-  const rows = await ended(scope, { tokens, now, aliveAt: now - idle })
-  return rows.map(({ number }) => all[number] as Kind)
+  const over: Kind[] = []
+  for (let from = 0; from < all.length; from += atATime) {
+    const some = all.slice(from, from + atATime)
+    const tokens = JSON.stringify(
+      some.map(({ conversationId, sessionId, userId, account, epoch }) => [
+        conversationId,
+        sessionId,
+        userId,
+        account,
+        epoch,
+      ]),
+    )
+    const rows = await ended(scope, { tokens, now, aliveAt: now - idle })
+    over.push(...rows.map(({ number }) => some[number] as Kind))
+  }
+  return over
 }
