@@ -132,4 +132,15 @@ export const seldom: [Step[]][] = [
       { do: 'close', ...asked, on: 0 },
     ],
   ],
+  // The Company Agent hands a parent off while a Direct Conversation is open beside it: that is no failed turn.
+  [
+    [
+      { do: 'present', ...rita },
+      { do: 'start', ...asked, behaviour: 'reply' },
+      { do: 'take', ...rita, on: 0 },
+      { do: 'message', ...asked, on: 0, behaviour: 'handoff' },
+      { do: 'beside', ...asked, on: 0 },
+      { do: 'hand back', ...rita, on: 1 },
+    ],
+  ],
 ]

@@ -48,7 +48,7 @@ export function fold(events: readonly Told[]): {
   let direct: string | null = null
   /** What was said in this time of working: a turn that is begun again says nothing twice. */
   let said = new Map<string, number>()
-  /** How many messages came since it last was idle: a turn for each of them may end in the same words. */
+  /** How many messages nobody has answered yet: a turn for each of them may end in the same words. */
   let asked = 0
   const say = (isWrong: boolean, what: string) => void (isWrong && wrong.push(what))
   for (const [index, { type, message, ...event }] of events.entries()) {
@@ -60,7 +60,7 @@ export function fold(events: readonly Told[]): {
       // The first one may be that a person has it from the beginning, beside a parent that they have.
       say(!(next[at] ?? []).includes(to), `${at} became ${to}`)
       if (event.status === 'working') said = new Map()
-      else asked = 0
+      else if (event.responder === 'agent' && event.status === 'idle') asked = 0
       status = event.status as Status
       responder = event.responder as Responder
     } else if (type === 'direct_opened') {

@@ -398,6 +398,11 @@ async function createWorld(dbs: readonly Database[]) {
       const places = [...after.values()].filter(({ events }) => events.some(({ message }) => message?.id === id)).length
       if (places > 1 || (answer !== null && places !== 1)) wrong.push(`${id} is in ${places} conversations`)
     }
+    // Of a turn that failed is told where an agent threw, or a process died over one or left it for too long.
+    const mayFail = all.some((desk) => desk.isDead()) || sent.some(({ text }) => ['fail', 'slow'].includes(text))
+    for (const [id, { events }] of after)
+      if (!mayFail && events.some(({ message }) => message?.text?.startsWith('Something went wrong')))
+        wrong.push(`${id}: a turn failed for no reason`)
     known = after
     if (wrong.length > 0) throw new Error(`${when}: ${wrong.join('; ')} ${JSON.stringify(acts)}`)
   }

@@ -1,5 +1,6 @@
 import { makeId, PoppyError } from '@poppyseed/protocol'
 import type { Principal } from '../sessions/principal.ts'
+import { requireOpen } from './conversation.ts'
 import { handedOff } from './handoff.ts'
 import { withConversation } from './ledger.ts'
 import { requireOwner } from './owning.ts'
@@ -23,6 +24,8 @@ export async function askForPerson(
   const messageId = makeId('msg', parts.random)
   const settled = await withConversation(parts, id, (row) => {
     requireOwner(row, principal)
+    // 7.10: not beside an open Direct Conversation
+    requireOpen(row)
     return handedOff(row, { now: parts.now(), who, messageId })
   })
   if (settled === null)

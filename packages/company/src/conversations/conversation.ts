@@ -132,13 +132,18 @@ export function accepted(row: ConversationRow, { message, caller, now }: Incomin
 
 /** @throws PoppyError `conversation_closed`, `direct_conversation_open` (7.10) */
 export function requireOpen(row: ConversationRow): void {
-  if (row.status === 'closed')
-    throw new PoppyError('conversation_closed', { description: 'The conversation is closed. Start a new one.' })
+  requireNotClosed(row)
   if (row.direct_id !== null)
     throw new PoppyError('direct_conversation_open', {
       description: 'A Direct Conversation is open beside this one. It takes messages again when that is closed.',
       extra: { conversation_id: row.direct_id },
     })
+}
+
+/** @throws PoppyError `conversation_closed` */
+export function requireNotClosed(row: ConversationRow): void {
+  if (row.status === 'closed')
+    throw new PoppyError('conversation_closed', { description: 'The conversation is closed. Start a new one.' })
 }
 
 function asEvent({ id, sender, text, data, context }: WireAgentMessage): WireEventMessage {

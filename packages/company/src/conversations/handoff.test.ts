@@ -75,10 +75,13 @@ describe('a handoff', () => {
     expect(handedOff(held, { now, who: somebody, messageId: 'msg_x' })).toBeNull()
   })
 
-  it('is refused by what is closed, and beside a Direct Conversation', () => {
-    const beside = after(idle, directOpened(idle, 'cnv_2'))
+  it('is refused by what is closed', () => {
     expect(because(() => wait(close(idle)))).toBe('conversation_closed')
-    expect(because(() => wait(beside))).toBe('direct_conversation_open')
+  })
+
+  it('may be the Company Agent’s beside a Direct Conversation', () => {
+    const beside = after(idle, directOpened(idle, 'cnv_2'))
+    expect(wait(beside)).toMatchObject({ status: 'queued', responder: 'agent', direct_id: 'cnv_2' })
   })
 
   it('that nobody takes ends with the reason, and leaves nothing to answer', () => {

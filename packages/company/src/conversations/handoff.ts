@@ -1,4 +1,4 @@
-import { decision, requireOpen } from './conversation.ts'
+import { decision, requireNotClosed } from './conversation.ts'
 import type { ConversationRow, ConversationSet, Decision, NewEvent } from './row.ts'
 
 /** 7.9: somebody of the company is asked for, comes, or doesn't. Rules alone: rows and a moment in, a change out. */
@@ -8,8 +8,9 @@ export type WhoComes = { readonly comes: true } | { readonly comes: false; reado
 
 /**
  * Somebody is asked for, by either side: the conversation waits in the queue, or is told at once that nobody comes. One that
- * waits already, or has a person, stays as it is: null.
- * @throws PoppyError `conversation_closed`, `direct_conversation_open`
+ * waits already, or has a person, stays as it is: null. The Company Agent may ask while a Direct Conversation is open beside it;
+ * that the Personal Agent may not is for whoever asks in its name (7.10).
+ * @throws PoppyError `conversation_closed`
  */
 export function handedOff(
   row: ConversationRow,
@@ -28,7 +29,7 @@ export function handedOff(
     readonly messageId: string
   },
 ): Decision | null {
-  requireOpen(row)
+  requireNotClosed(row)
   if (row.status === 'queued' || row.responder === 'human') return null
   // A turn that runs goes on: what was asked is answered, though by nobody else.
   if (!who.comes) return { set: {}, events: [agentSays(messageId, who.text)] }
