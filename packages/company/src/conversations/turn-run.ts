@@ -169,8 +169,8 @@ async function speak(parts: TurnParts, { row, writing, calls, stop }: Running): 
         return false
       case 'ask-for-user':
         // 7.10: in a Direct Conversation the User is there
-        if (isDirect || writing.latest().direct_id !== null) return false
-        await writing.say([{ type: 'user_requested', reason: thing.reason }])
+        if (isDirect) return false
+        await writing.say([{ type: 'user_requested', reason: thing.reason }], (current) => current.direct_id === null)
         return false
       case 'handoff':
         await handOff(thing.reason)

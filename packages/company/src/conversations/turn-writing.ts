@@ -38,8 +38,12 @@ export interface TurnWriting {
   readonly messageId: () => string
   /** Makes a message of the Company Agent's, which is the next thing to be said. */
   readonly message: (content: Pick<WireEventMessage, 'text' | 'data' | 'operation'>) => EventBody
-  /** Says the next thing: these events, together. @throws TurnLost */
-  readonly say: (events: readonly EventBody[]) => Promise<void>
+  /**
+   * Says the next thing: these events, together. With `fits`, only where that holds of the conversation as it is at that moment;
+   * else it is passed over, and is the next thing all the same.
+   * @throws TurnLost
+   */
+  readonly say: (events: readonly EventBody[], fits?: (row: ConversationRow) => boolean) => Promise<void>
   /** Makes another change. @throws TurnLost */
   readonly write: (rule: (row: ConversationRow) => Decision | null) => Promise<ConversationRow>
   /** Ends the turn with a last thing, or none: what came up to `answered` is answered. @throws TurnLost */
@@ -93,10 +97,10 @@ export function createWriting(parts: ConversationParts, claimed: ConversationRow
       type: 'message',
       message: { id: messageId(), role: 'company', sender: 'agent', ...content },
     }),
-    async say(events) {
+    async say(events, fits = () => true) {
       const written = next(events)
       if (written.length === 0) return
-      await write(() => ({ set: {}, events: written }))
+      await write((row) => (fits(row) ? { set: {}, events: written } : null))
       await parts.at('turn-said', id)
     },
     write,

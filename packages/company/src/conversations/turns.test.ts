@@ -8,9 +8,10 @@ import { insertGrant } from '../accounts/store.ts'
 import type { CompanyAgent, ToolOutcome, Turn } from '../company-agent/turn.ts'
 import { insertSession } from '../sessions/store.ts'
 import { tool } from '../tools/tool.ts'
-import { closed, decision } from './conversation.ts'
+import { closed, decision, directOpened } from './conversation.ts'
 import { withConversation } from './ledger.ts'
 import { notesOf } from './notes.ts'
+import type { ConversationParts } from './parts.ts'
 import { findConversation } from './store.ts'
 
 // Turns, taken by one instance or several, of which some die, hang, or close in the middle.
@@ -338,6 +339,20 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
     }
     expect(await says('handoff')).toEqual(['user_requested', 'agent: Goodbye.', 'queued/agent'])
     expect(await says('close')).toEqual(['user_requested', 'agent: Goodbye.', 'closed/agent'])
+  })
+
+  test('asks for no User who has begun to talk with the company at that moment [7.10.user-requested]', async () => {
+    const { promise: given, resolve } = Promise.withResolvers<ConversationParts>()
+    const { scope, engine, idle, parts } = await one(async function* (turn) {
+      await withConversation(await given, turn.conversationId, (row) => directOpened(row, 'cnv_beside'))
+      yield { type: 'ask-for-user', reason: 'A name is missing.' }
+      yield { type: 'text', text: 'Goodbye.' }
+    })
+    resolve(parts)
+    const { id } = await startConversation(scope)
+    engine.begin(id)
+    await idle()
+    expect((await told(scope, id)).slice(2)).toEqual(['direct_opened', 'agent: Goodbye.', 'idle/agent'])
   })
 
   test('that hands off where nobody is there says so, and is over', async () => {
