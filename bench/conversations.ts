@@ -14,9 +14,7 @@ import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { acceptMessage } from '../packages/company/dist/conversations/accepting.js'
 import { eventId } from '../packages/company/dist/conversations/cursor.js'
-import { readEvents } from '../packages/company/dist/conversations/reading.js'
-import type { ConversationRow } from '../packages/company/dist/conversations/row.js'
-import { findConversation } from '../packages/company/dist/conversations/store.js'
+import { findOwn, readEvents } from '../packages/company/dist/conversations/reading.js'
 import { startPostgres } from '../test/setup/postgres-server.ts'
 import { type Address, company, insertConversations, partsOf, reader } from './conversations-parts.ts'
 import { measureLatency, measureMemory } from './conversations-streams.ts'
@@ -57,14 +55,15 @@ function line(name: string, { text, value, limit, isLeast = false }: Figure): st
 
 async function measureMessages(place: Place): Promise<Figure> {
   const { parts, end } = await partsOf(place.address, inFlight)
-  /** One message in each of so many conversations, which were read when the request came. Gives messages a second. */
+  /** One message in each of so many conversations, each of which is read first, as a request does it. Gives messages a second. */
   async function accept(name: string): Promise<number> {
     const ids = await insertConversations(parts, perRound, name)
-    const rows: ConversationRow[] = []
-    for (const id of ids) rows.push((await findConversation(await parts.scope(), id)) as ConversationRow)
     return inTurn(async (index) => {
       const message = { id: `msg_${name}_${index}`, sender: 'agent', text } as const
-      await acceptMessage(parts, rows[index] as ConversationRow, { message, caller: reader })
+      await acceptMessage(parts, await findOwn(parts, ids[index] as string, reader.principal), {
+        message,
+        caller: reader,
+      })
     })
   }
   const alone = async (name: string) => place.commitsAlone(await insertConversations(parts, perRound, name))
@@ -167,6 +166,8 @@ function onSqlite(folder: string): Place {
 
 function onPostgres(url: string): Place {
   const pool = new pg.Pool({ connectionString: url, max: inFlight })
+  // The server ends with the run, and a connection that is being closed may hear of that.
+  pool.on('error', (error) => console.error(`a connection that was idle: ${error.message}`))
   // One statement for each commit, as a hand would write it.
   const [first = '', ...rest] = byHand('$1::text')
   const statement = `with ${rest.map((sql, at) => `part_${at} as (${sql})`).join(', ')} ${first}`
