@@ -405,6 +405,56 @@ const migrations: readonly Migration[] = [
       await addColumn('poppy_operations', 'conversation_id', 'text?')
     },
   },
+  {
+    title: 'The staff inbox',
+    async run({ query, createTable, createIndex }) {
+      await createTable('poppy_audit', ['company', 'id'], {
+        company: 'text',
+        id: 'text',
+        at: 'time',
+        staff_id: 'text',
+        staff_name: 'text',
+        act: 'text',
+        conversation_id: 'text?',
+        operation_id: 'text?',
+        detail: 'text?',
+      })
+      await createIndex('poppy_audit', ['company', 'at'])
+      await createIndex('poppy_audit', ['company', 'staff_id', 'at'])
+      await createIndex('poppy_audit', ['company', 'conversation_id', 'at'])
+      await createIndex('poppy_audit', ['company', 'operation_id', 'at'])
+      await createTable('poppy_deliveries', ['company', 'id'], {
+        company: 'text',
+        id: 'text',
+        endpoint: 'text',
+        event: 'text',
+        body: 'text',
+        due_at: 'time?',
+        attempts: 'count',
+        created_at: 'time',
+        given_up_at: 'time?',
+      })
+      await createIndex('poppy_deliveries', ['company', 'due_at'], 'where set')
+      await createIndex('poppy_deliveries', ['company', 'given_up_at'], 'where set')
+      await createTable('poppy_listeners', ['company', 'conversation_id'], {
+        company: 'text',
+        conversation_id: 'text',
+        until: 'time',
+      })
+      await createIndex('poppy_listeners', ['company', 'until'])
+      // The lists of the inbox, each as it is read: what is in none of them costs nothing.
+      for (const [name, columns, where] of [
+        ['waiting', ['company', 'queued_at', 'id'], sql<boolean>`status = 'queued' and queued_at is not null`],
+        ['open', ['company', 'created_at', 'id'], sql<boolean>`closed_at is null`],
+      ] as const)
+        await query.schema
+          .createIndex(`poppy_conversations_${name}`)
+          .on('poppy_conversations')
+          .columns([...columns])
+          .where(where)
+          .execute()
+    },
+  },
 ]
 
 /** The schema that this release of the library works with. */

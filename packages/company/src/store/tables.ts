@@ -25,6 +25,9 @@ export interface Tables {
   poppy_steps: StepsTable
   poppy_notes: NotesTable
   poppy_staff: StaffTable
+  poppy_audit: AuditTable
+  poppy_deliveries: DeliveriesTable
+  poppy_listeners: ListenersTable
   poppy_schema: SchemaTable
 }
 
@@ -413,4 +416,42 @@ export interface StaffTable {
   staff_id: string
   name: string
   seen_at: number
+}
+
+/** Who of the staff did what: read, took, wrote, ran, settled. Written once, in the transaction of what it tells of. */
+export interface AuditTable {
+  company: string
+  /** Whoever sends the same form twice does nothing the second time: its key, or one of our own. */
+  id: string
+  at: number
+  staff_id: string
+  staff_name: string
+  act: string
+  conversation_id: string | null
+  operation_id: string | null
+  /** JSON; nothing of what was said or shown. */
+  detail: string | null
+}
+
+/** What the company's own systems are to be told: committed with what causes it, and deleted once it was taken. */
+export interface DeliveriesTable {
+  company: string
+  id: string
+  /** Which of the configured addresses. */
+  endpoint: string
+  event: string
+  /** JSON, as it is sent. */
+  body: string
+  /** Whoever claims it moves it to the end of the lease; null once it was given up. */
+  due_at: number | null
+  attempts: number
+  created_at: number
+  given_up_at: number | null
+}
+
+/** Where staff are wanted or at work: until when the Personal Agent is known to be listening. */
+export interface ListenersTable {
+  company: string
+  conversation_id: string
+  until: number
 }
