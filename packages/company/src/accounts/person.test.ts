@@ -286,6 +286,33 @@ const columns = {
     name: 'none',
     seen_at: 'none',
   },
+  // What the company's own people did. It tells nothing of what was said or shown, and stays when a person goes.
+  poppy_audit: {
+    company: 'none',
+    id: 'none',
+    at: 'none',
+    staff_id: 'none',
+    staff_name: 'none',
+    act: 'none',
+    conversation_id: 'none',
+    operation_id: 'none',
+    detail: 'none',
+  },
+  // On its way to the company's own systems; what it tells stands in the conversation.
+  poppy_deliveries: {
+    company: 'none',
+    id: 'none',
+    endpoint: 'none',
+    event: 'none',
+    body: 'none',
+    conversation_id: 'conversation',
+    operation_id: 'none',
+    due_at: 'none',
+    attempts: 'none',
+    created_at: 'none',
+    given_up_at: 'none',
+  },
+  poppy_listeners: { company: 'none', conversation_id: 'conversation', ends_at: 'none' },
   poppy_schema: { version: 'none' },
 } satisfies { [Table in keyof Tables]: Record<keyof Tables[Table], Kind> }
 

@@ -172,7 +172,14 @@ async function forgetEvents(
 /** Deletes conversations with all that belongs to them, inside a transaction that holds their rows; gives how many rows. */
 export async function deleteConversations({ db, company }: Scope, ids: readonly string[]): Promise<number> {
   let rows = 0
-  for (const table of ['poppy_events', 'poppy_receipts', 'poppy_steps', 'poppy_notes'] as const) {
+  for (const table of [
+    'poppy_events',
+    'poppy_receipts',
+    'poppy_steps',
+    'poppy_notes',
+    'poppy_deliveries',
+    'poppy_listeners',
+  ] as const) {
     const { numDeletedRows } = await db.query
       .deleteFrom(table)
       .where('company', '=', company)

@@ -330,6 +330,9 @@ const tables = [
   'poppy_steps',
   'poppy_notes',
   'poppy_staff',
+  'poppy_audit',
+  'poppy_deliveries',
+  'poppy_listeners',
 ] as const
 
 async function everything(db: Database, company: string): Promise<unknown> {

@@ -429,6 +429,8 @@ const migrations: readonly Migration[] = [
         endpoint: 'text',
         event: 'text',
         body: 'text',
+        conversation_id: 'text?',
+        operation_id: 'text?',
         due_at: 'time?',
         attempts: 'count',
         created_at: 'time',
@@ -436,12 +438,14 @@ const migrations: readonly Migration[] = [
       })
       await createIndex('poppy_deliveries', ['company', 'due_at'], 'where set')
       await createIndex('poppy_deliveries', ['company', 'given_up_at'], 'where set')
+      await createIndex('poppy_deliveries', ['company', 'conversation_id'], 'where set')
+      await createIndex('poppy_deliveries', ['company', 'operation_id'], 'where set')
       await createTable('poppy_listeners', ['company', 'conversation_id'], {
         company: 'text',
         conversation_id: 'text',
-        until: 'time',
+        ends_at: 'time',
       })
-      await createIndex('poppy_listeners', ['company', 'until'])
+      await createIndex('poppy_listeners', ['company', 'ends_at'])
       // The lists of the inbox, each as it is read: what is in none of them costs nothing.
       for (const [name, columns, where] of [
         ['waiting', ['company', 'queued_at', 'id'], sql<boolean>`status = 'queued' and queued_at is not null`],

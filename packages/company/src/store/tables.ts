@@ -442,6 +442,9 @@ export interface DeliveriesTable {
   event: string
   /** JSON, as it is sent. */
   body: string
+  /** What it tells of: it goes with that when a person is erased. */
+  conversation_id: string | null
+  operation_id: string | null
   /** Whoever claims it moves it to the end of the lease; null once it was given up. */
   due_at: number | null
   attempts: number
@@ -453,5 +456,5 @@ export interface DeliveriesTable {
 export interface ListenersTable {
   company: string
   conversation_id: string
-  until: number
+  ends_at: number
 }
