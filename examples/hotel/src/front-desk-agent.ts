@@ -1,10 +1,14 @@
 import type { CompanyAgent } from 'poppyseed'
+import type { CompanyAgentOptions } from 'poppyseed/ai'
 import { scriptedDesk } from './front-desk.ts'
 import type { HotelDatabase } from './sql.ts'
 import { allRooms } from './tools-data.ts'
 
 /** Where it is looked up whether there is a key: `process.env`. */
 export type DeskEnvironment = Readonly<Record<string, string | undefined>>
+
+/** A model of the `ai` package, or the id of one at its gateway. */
+export type DeskModel = CompanyAgentOptions['model']
 
 /** The front desk that answers: which, and in words for whoever starts the hotel. */
 export type FrontDesk = { readonly agent: CompanyAgent; readonly words: string }
@@ -18,18 +22,23 @@ Note a time of arrival on a booking with add_booking_note. Bookings can be cance
 A wedding or a celebration is talked over with the guests themselves: ask for them. Whoever complains gets a person.`
 
 /**
- * Takes a model where the environment has a key for the gateway of the `ai` package: HOTEL_MODEL says which. Else the desk
- * works by rules. The key is read by that package alone, and goes nowhere else.
+ * Takes the model that is handed in. Else one of the gateway of the `ai` package, where the environment has a key for it:
+ * HOTEL_MODEL says which. Else the desk works by rules. The key is read by that package alone, and goes nowhere else.
  */
 export async function openFrontDesk(
   database: HotelDatabase,
   now: () => number,
   environment: DeskEnvironment,
+  model: DeskModel | undefined = modelOf(environment),
 ): Promise<FrontDesk> {
-  if ((environment.AI_GATEWAY_API_KEY ?? '') === '')
+  if (model === undefined)
     return { agent: scriptedDesk(() => allRooms(database), now), words: 'rules; with AI_GATEWAY_API_KEY, a model' }
-  // Loaded where it is wanted: whoever has no key needs no such package.
+  // Loaded where it is wanted: whoever has no model needs no such package.
   const { companyAgent } = await import('poppyseed/ai')
-  const model = environment.HOTEL_MODEL || standardModel
-  return { agent: companyAgent({ model, instructions }), words: `the model ${model}` }
+  const name = typeof model === 'string' ? model : model.modelId
+  return { agent: companyAgent({ model, instructions }), words: `the model ${name}` }
+}
+
+function modelOf({ AI_GATEWAY_API_KEY: key = '', HOTEL_MODEL: named }: DeskEnvironment): string | undefined {
+  return key === '' ? undefined : named || standardModel
 }

@@ -6,7 +6,7 @@ import type { Company, CompanyConfig } from 'poppyseed'
 import { stopServer } from 'poppyseed/node'
 import { agentFinder, connectedAgentsOf, createHotelCompany } from './company.ts'
 import { openDatabase } from './database.ts'
-import { type DeskEnvironment, openFrontDesk } from './front-desk-agent.ts'
+import { type DeskEnvironment, type DeskModel, openFrontDesk } from './front-desk-agent.ts'
 import { lineLog } from './log.ts'
 import { createOutbox } from './outbox.ts'
 import { createPaymentService, type PaymentsAccess } from './payment-service.ts'
@@ -30,6 +30,8 @@ export type HotelOptions = {
   readonly fetchDocument?: CompanyConfig['fetchDocument']
   /** Where it is looked up whether a model answers at the front desk; left out, nobody looks and it works by rules. */
   readonly environment?: DeskEnvironment
+  /** A model that answers at the front desk, whatever the environment says. */
+  readonly model?: DeskModel
 }
 
 /** The hotel while it runs. */
@@ -79,7 +81,7 @@ export async function startHotel(options: HotelOptions): Promise<Hotel> {
     const secure = origin.startsWith('https://')
     const outbox = createOutbox(database, now)
     const payments = options.payments && createPaymentService(await options.payments())
-    const frontDesk = await openFrontDesk(database, now, options.environment ?? {})
+    const frontDesk = await openFrontDesk(database, now, options.environment ?? {}, options.model)
     let company: Company
     const site = createSite({
       database,
