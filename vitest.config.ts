@@ -20,7 +20,11 @@ export default defineConfig({
       {
         extends: true,
         // Beside the code, with nothing that outlives them: they share their workers, which saves half a minute.
-        test: { name: 'units', include: ['packages/*/src/**/*.test.{ts,tsx}', 'spec/**/*.test.ts'], isolate: false },
+        test: {
+          name: 'units',
+          include: ['packages/*/{src,inbox}/**/*.test.{ts,tsx}', 'spec/**/*.test.ts'],
+          isolate: false,
+        },
       },
       {
         extends: true,

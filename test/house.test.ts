@@ -14,16 +14,19 @@ const rooms = globSync(['packages/*/package.json', 'examples/*/package.json'], {
     name,
     dependencies = {},
     peerDependencies = {},
+    imports = {},
   } = JSON.parse(read(path)) as {
     name: string
     dependencies?: Record<string, string>
     peerDependencies?: Record<string, string>
+    imports?: Record<string, unknown>
   }
   const folder = dirname(path)
   const sources = globSync('{src,bin}/**/*.{ts,tsx,js}', { cwd: join(root, folder) })
     .filter((source) => !isTest(source))
     .map((source) => join(folder, source))
-  return { name, folder, sources, uses: [...Object.keys(dependencies), ...Object.keys(peerDependencies)] }
+  const own = Object.keys(imports).map((pattern) => pattern.replace('*', ''))
+  return { name, folder, sources, own, uses: [...Object.keys(dependencies), ...Object.keys(peerDependencies)] }
 })
 
 /** What a file imports, whether by a statement or by a call. */
@@ -61,6 +64,8 @@ describe('the arrows between packages', () => {
         if (name.startsWith('.')) {
           const target = relative(join(root, room.folder), resolve(root, dirname(path), name))
           expect({ path, name, leaves: target.startsWith('..') }).toEqual({ path, name, leaves: false })
+        } else if (name.startsWith('#')) {
+          expect({ path, name, own: room.own.some((prefix) => name.startsWith(prefix)) }).toMatchObject({ own: true })
         } else if (!name.startsWith('node:')) {
           // What is used is said: a package that happens to be there is not enough.
           expect({ path, name, said: room.uses.includes(packageOf(name)) }).toEqual({ path, name, said: true })
@@ -69,6 +74,19 @@ describe('the arrows between packages', () => {
     }
     const used = room.uses.filter((name) => ours.has(name))
     if (room.folder.startsWith('packages/')) expect(used).toEqual(mayUse[room.name])
+  })
+
+  it("let the inbox's application use Preact, its own files, and of the Company the types of what is shown", () => {
+    const sources = globSync('packages/company/inbox/**/*.{ts,tsx}', { cwd: root }).filter((path) => !isTest(path))
+    expect(sources).toContain('packages/company/inbox/app.tsx')
+    for (const path of sources)
+      for (const name of importsOf(path)) {
+        const target = relative(join(root, 'packages/company'), resolve(root, dirname(path), name))
+        const isFine = name.startsWith('.')
+          ? target === 'src/inbox/view.ts' || target.startsWith('inbox/')
+          : /^preact(?:-render-to-string)?(?:\/|$)/.test(name)
+        expect({ path, name, isFine }).toEqual({ path, name, isFine: true })
+      }
   })
 
   it('between the chapters of the Company leave HTTP and keys in their folders', () => {

@@ -19,6 +19,7 @@ interface Manifest {
   readonly scripts?: Readonly<Record<string, string>>
   readonly exports: Readonly<Record<string, Readonly<Record<string, string>>>>
   readonly bin?: Readonly<Record<string, string>>
+  readonly imports?: unknown
 }
 
 const json = <Value>(path: string) => JSON.parse(readFileSync(join(root, path), 'utf8')) as Value
@@ -63,6 +64,18 @@ describe.each(published)('$name, packed', { timeout }, ({ name, folder, manifest
     const odd = /(?:^|\/)(?:test|tests|node_modules)\/|\.test\.|tsbuildinfo|\.tgz$|\.db|\.env|fixture/
     expect(paths().filter((path) => odd.test(path))).toEqual([])
     expect(paths().filter((path) => !/^(?:dist|src|bin)\/|^[A-Za-z]+(?:\.md|\.json)?$/.test(path))).toEqual([])
+  })
+
+  it.runIf(name === 'poppyseed')('holds the inbox as it is built, with types, and not what it is built of', () => {
+    const built = ['render', 'assets'].flatMap((part) => [
+      `dist/inbox-app/${part}.js`,
+      `src/inbox/inbox-app/${part}.d.ts`,
+    ])
+    expect(paths()).toEqual(expect.arrayContaining(built))
+    expect(paths().filter((path) => path.startsWith('dist/inbox-app/'))).toHaveLength(2)
+    expect(manifest.imports).toEqual({
+      '#inbox-app/*': { types: './src/inbox/inbox-app/*.d.ts', default: './dist/inbox-app/*.js' },
+    })
   })
 
   it('has source maps, for code and types, that lead to sources in it', async () => {

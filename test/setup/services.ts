@@ -1,11 +1,12 @@
 /**
- * Runs once per `vitest run`, before any test: starts one real PostgreSQL and makes one real Chromium ready, and hands
- * their addresses to the tests. Where the platform has neither, tests find `null` and the reason, and skip.
+ * Runs once per `vitest run`, before any test: builds the inbox's application where that is missing or old, starts one real
+ * PostgreSQL and makes one real Chromium ready, and hands their addresses to the tests. Where the platform has neither, tests find `null` and the reason, and skip.
  */
 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
+import { buildInbox } from '../../packages/company/build-inbox.ts'
 import { inflateChromium } from './chromium.ts'
 import { folderInMemory } from './memory.ts'
 import { startPostgres } from './postgres-server.ts'
@@ -27,6 +28,8 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   // Hundreds of processes read the same sources: what Node made of them is kept for the next one.
   process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'poppyseed-compile-cache')
+  // Sources and all, the inbox is tested as it is shipped.
+  await buildInbox()
   // One after the other: inflating moves TMPDIR for a moment, and PostgreSQL reads it too.
   const chromium = await inflateChromium()
   project.provide('chromiumPath', 'path' in chromium ? chromium.path : null)

@@ -1,0 +1,4 @@
+import type { InboxView } from '../view.ts'
+
+/** Draws what stands inside `<div id="inbox">`. Built of `inbox/server.tsx` by `build-inbox.ts`. */
+export declare function render(view: InboxView): string
