@@ -43,7 +43,10 @@ export interface InboxView {
   readonly operation: OperationCard | null
   /** What came of what was just done; null where nothing was. */
   readonly notice: Notice | null
-  /** What was typed into a form that was refused, by field, so that nothing is lost. */
+  /**
+   * What was typed into a form that was refused, by field, so that nothing is lost. `act` says into which: `reply`,
+   * `hand-back`, … as in its address. A field that was there more than once is joined by spaces.
+   */
   readonly entered: Readonly<Record<string, string>>
   /** Goes with every form as `token`: bound to the member of staff and to its time. */
   readonly token: string
@@ -175,6 +178,8 @@ export interface ConversationView extends ConversationRowView {
   readonly entries: readonly Entry[]
   /** The address of the page with what was before; null where this is all. */
   readonly before: string | null
+  /** The address of the newest entries, where this is a page of earlier ones; null where these are the newest. */
+  readonly newest: string | null
   /** The history behind a Direct Conversation (7.10); null where there is none. */
   readonly parent: { readonly id: string; readonly entries: readonly Entry[] } | null
   /** The Direct Conversation beside it, where one is open. */
@@ -229,6 +234,8 @@ export interface ToolView {
   readonly proposes: boolean
   /** What is missing, in words; null where it may be called. */
   readonly missing: string | null
+  /** The scopes that a sign-in would be asked for, to unlock it; empty where asking doesn't help, or isn't allowed now. */
+  readonly asks: readonly string[]
   /** A form for its input; null where its input is too deep for one: then it is JSON. */
   readonly fields: readonly ToolField[] | null
 }
@@ -269,7 +276,10 @@ export interface OperationCard {
   readonly conversationId: string | null
   readonly host: string
   readonly createdAt: number
-  /** The input that it was proposed with, by field: what a form to revise it begins with. Null where staff can't. */
+  /**
+   * The input that it was proposed with, by field: what a form to revise it begins with; `{ json }` where its input is too
+   * deep for one. Null where staff can't revise it.
+   */
   readonly input: Readonly<Record<string, string>> | null
   /** What happened to it, oldest first; empty in lists. */
   readonly trail: readonly { readonly at: number; readonly what: string; readonly by: string | null }[]

@@ -16,6 +16,7 @@ describe('languages in a configuration', () => {
     })
     expect(check({ language: 'nl', words: { nl: de } })).not.toThrow()
     expect(check({ words: { 'de-AT': { 'consent.approve': 'Erlauben' } } })).not.toThrow()
+    expect(check({ words: { de: { 'inbox.reply': 'Antworten' } } })).not.toThrow()
   })
 
   it.each([
@@ -28,6 +29,11 @@ describe('languages in a configuration', () => {
     [{ words: { de: 'x' } }, '`words.de` is {'],
     [{ words: { de: { 'consent.aprove': 'x' } } }, "there is no word 'consent.aprove'. The words are: account.yours"],
     [{ words: { de: { toString: 'x' } } }, "there is no word 'toString'"],
+    [{ words: { de: { 'inbox.repli': 'x' } } }, "there is no word 'inbox.repli'"],
+    [
+      { words: { de: { 'inbox.heldByOther': 'Jemand' } } },
+      'has these places, each at least once, and no others: {name}',
+    ],
     [{ words: { de: { 'consent.approve': '' } } }, "`words.de['consent.approve']` is a text."],
     [{ words: { de: { 'consent.approve': undefined } } }, "`words.de['consent.approve']` is a text."],
     [{ words: { de: { 'consent.approve': () => 'x' } } }, "`words.de['consent.approve']` is a text."],

@@ -1,8 +1,10 @@
 import { isPlain } from '../config-shapes.ts'
 import { wrong } from '../configuration-error.ts'
 import { en } from './en.ts'
+import { inboxEn } from './inbox-en.ts'
+import type { InboxWords } from './inbox-words.ts'
 import { isLanguageTag, lookUp } from './negotiate.ts'
-import { placesOf, type Word, type Words } from './words.ts'
+import { type AnyWord, placesOf, type Words } from './words.ts'
 
 /** What a company sets of the languages that people read. */
 
@@ -18,25 +20,30 @@ export interface LanguageConfig {
   readonly language?: string
   /**
    * The company's own words, by language: single ones over the library's, or all of them for a language that the library
-   * doesn't have.
+   * doesn't have. Those of the staff inbox (`inbox.…`) may be left out there: English stands in.
    *
    * ```ts
    * words: { de: { 'consent.approve': 'Erlauben' } }
    * ```
    */
-  readonly words?: Readonly<Record<string, Partial<Words>>>
+  readonly words?: Readonly<Record<string, OwnWords>>
 }
+
+/** What a company may set of the words of one language. */
+export type OwnWords = Partial<Words & InboxWords>
 
 /** The languages once they are known to be right. */
 export interface CheckedLanguages {
   /** The locale for whoever asks for none that there is. */
   readonly standard: string
-  readonly words: Readonly<Record<string, Partial<Words>>>
+  readonly words: Readonly<Record<string, OwnWords>>
   readonly scopes: Readonly<Record<string, ScopeText>>
 }
 
 /** Languages that the library has all words of. */
 const ownLanguages = ['en', 'de']
+
+const all: Readonly<Record<AnyWord, string>> = { ...en, ...inboxEn }
 
 /** @throws ConfigurationError with a sentence that says what to write */
 export function checkLanguages(config: LanguageConfig, scopes: Readonly<Record<string, ScopeText>>): CheckedLanguages {
@@ -59,7 +66,8 @@ function checkWords(words: Readonly<Record<string, Partial<Words>>>): CheckedLan
       throw wrong(`\`words\`: '${language}' is not a language tag. Write it as 'de', 'de-AT' or 'zh-Hant'.`)
     if (!isPlain(own)) throw wrong(`\`words.${language}\` is { 'consent.approve': '…' }.`)
     for (const [word, text] of Object.entries(own)) checkWord(language, word, text)
-    // One sentence in another language among those of a page that grants something is no page to decide on.
+    // One sentence in another language among those of a page that grants something is no page to decide on. The inbox is
+    // for people of the company, and has English instead.
     const missing = Object.keys(en).filter((word) => !Object.hasOwn(own, word))
     if (lookUp(ownLanguages, language) === undefined && missing.length > 0)
       throw wrong(
@@ -70,10 +78,10 @@ function checkWords(words: Readonly<Record<string, Partial<Words>>>): CheckedLan
 }
 
 function checkWord(language: string, word: string, text: unknown): void {
-  if (!Object.hasOwn(en, word))
-    throw wrong(`\`words.${language}\`: there is no word '${word}'. The words are: ${Object.keys(en).join(', ')}.`)
+  if (!Object.hasOwn(all, word))
+    throw wrong(`\`words.${language}\`: there is no word '${word}'. The words are: ${Object.keys(all).join(', ')}.`)
   if (typeof text !== 'string' || text.trim() === '') throw wrong(`\`words.${language}['${word}']\` is a text.`)
-  const places = placesOf(en[word as Word])
+  const places = placesOf(all[word as AnyWord])
   // A consent page whose words leave out who asks would still be approved.
   if (placesOf(text).join() !== places.join())
     throw wrong(

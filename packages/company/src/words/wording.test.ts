@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { de } from './de.ts'
 import { checkLanguages, type LanguageConfig, type ScopeText } from './settings.ts'
 import { createWordings, type Wording } from './wording.ts'
 
@@ -37,6 +38,18 @@ describe('what a person reads', () => {
     expect(all('de')).toEqual(['Erlauben', 'Nein', 'Weiter'])
     expect(all('de-AT')).toEqual(['Erlauben', 'Na', 'Weiter'])
     expect(all('en')).toEqual(['Approve', 'Decline', 'Continue'])
+  })
+
+  it('in the inbox is in their language too, and in English where the company brought a language without its words', () => {
+    const inbox = (header: string, config: LanguageConfig = {}) => {
+      const { language, words } = wordingFor(header, config).inbox()
+      return [language, words.reply, words['consent.approve']]
+    }
+    expect(inbox('de-AT')).toEqual(['de', 'Antwort', undefined])
+    expect(inbox('de', { words: { de: { 'inbox.reply': 'Schreiben' } } })).toEqual(['de', 'Schreiben', undefined])
+    expect(inbox('nl', { words: { nl: de } })).toEqual(['en', 'Reply', undefined])
+    expect(inbox('nl', { words: { nl: { ...de, 'inbox.reply': 'Antwoord' } } })).toEqual(['nl', 'Antwoord', undefined])
+    expect(wordingFor('de').say('inbox.heldByOther', { name: 'Rita' })).toBe('Rita hat dieses Gespräch.')
   })
 
   it('is in the company’s language for everybody else', () => {

@@ -1,9 +1,12 @@
 import { de } from './de.ts'
 import { en } from './en.ts'
+import { inboxDe } from './inbox-de.ts'
+import { inboxEn } from './inbox-en.ts'
+import { type InboxWords, inboxWordsOf, isInboxWord } from './inbox-words.ts'
 import { lookUp, negotiate } from './negotiate.ts'
 import { type ScopeSentence, scopeSentence } from './scope-text.ts'
 import type { CheckedLanguages } from './settings.ts'
-import { type Filling, fill, type Word, type Words } from './words.ts'
+import { type AnyWord, type Filling, fill, type Words } from './words.ts'
 
 /** What one person reads: the words of their language, and times as they write them. */
 
@@ -14,9 +17,14 @@ export interface Wording {
   /** How the person writes dates and numbers, such as `de-AT`. */
   readonly locale: string
   /** A word or a sentence, with texts in its places. */
-  readonly say: <W extends Word>(word: W, ...filling: Filling<W, string>) => string
+  readonly say: <W extends AnyWord>(word: W, ...filling: Filling<W, string>) => string
   /** The same in pieces, for places that are more than text: a link, a name that stands out. */
-  readonly parts: <W extends Word, Value>(word: W, ...filling: Filling<W, Value>) => readonly (string | Value)[]
+  readonly parts: <W extends AnyWord, Value>(word: W, ...filling: Filling<W, Value>) => readonly (string | Value)[]
+  /**
+   * The words of the staff inbox, by their names without `inbox.`, and their language: English where the company brought a
+   * language of its own without them.
+   */
+  readonly inbox: () => { readonly language: string; readonly words: Readonly<Record<string, string>> }
   /** What a scope means, in the company's words; the scope itself where it has none. */
   readonly scope: (scope: string) => ScopeSentence
   /** A length of time in the largest unit of which there is at least one: `90 days`. Milliseconds. */
@@ -42,7 +50,16 @@ export interface Wordings {
   readonly scopes: (accepted: string | null | undefined) => (scope: string) => ScopeSentence
 }
 
-const ownLanguages: Readonly<Record<string, Words>> = { en, de }
+/** Words of the pages and of the inbox, and in which language the latter are. */
+interface Language {
+  readonly words: Words & InboxWords
+  readonly inbox: string
+}
+
+const ownLanguages: Readonly<Record<string, Language>> = {
+  en: { words: { ...en, ...inboxEn }, inbox: 'en' },
+  de: { words: { ...de, ...inboxDe }, inbox: 'de' },
+}
 
 const minute = 60_000
 const day = 86_400_000
@@ -54,18 +71,24 @@ const units = [
 
 /** Makes the words of a Company: the library's, with what the company set over them. */
 export function createWordings({ standard, words: set, scopes }: CheckedLanguages): Wordings {
-  const languages = new Map<string, Words>(Object.entries(ownLanguages))
+  const languages = new Map<string, Language>(Object.entries(ownLanguages))
+  const english = ownLanguages.en as Language
   // `de` before `de-AT`, which is that with a few words of its own.
   for (const language of Object.keys(set).sort()) {
     const base = lookUp([...languages.keys()], language)
-    languages.set(language, { ...(base === undefined ? en : languages.get(base)), ...set[language] } as Words)
+    const under = (base === undefined ? undefined : languages.get(base)) ?? english
+    const own = set[language] ?? {}
+    languages.set(language, {
+      words: { ...under.words, ...own },
+      inbox: base !== undefined || !Object.keys(own).some(isInboxWord) ? under.inbox : language,
+    })
   }
   const available = [...languages.keys()]
   const ofScopes = Object.values(scopes).flatMap((given) => (typeof given === 'string' ? [] : Object.keys(given)))
   const known = [...new Set([...available, ...ofScopes])]
   const wordingIn = (accepted: string | null | undefined) => {
     const { language, locale } = negotiate(accepted, { available, standard })
-    return makeWording({ language, locale, words: languages.get(language) ?? en, scopes, standard })
+    return makeWording({ language, locale, ...(languages.get(language) ?? english), scopes, standard })
   }
   return {
     of: (request) => wordingIn(request.headers.get('accept-language')),
@@ -80,7 +103,8 @@ export function createWordings({ standard, words: set, scopes }: CheckedLanguage
 function makeWording(options: {
   readonly language: string
   readonly locale: string
-  readonly words: Words
+  readonly words: Language['words']
+  readonly inbox: string
   readonly scopes: CheckedLanguages['scopes']
   readonly standard: string
 }): Wording {
@@ -93,6 +117,7 @@ function makeWording(options: {
     locale,
     say,
     parts: (word, ...[values]) => fill(words[word], (values ?? {}) as never),
+    inbox: () => ({ language: options.inbox, words: inboxWordsOf(words) }),
     scope: (scope) => scopeSentence(scopes, scope, locale, standard),
     duration(milliseconds) {
       const { unit, milliseconds: one } = units.find((unit) => milliseconds >= unit.milliseconds) ?? units[2]

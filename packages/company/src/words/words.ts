@@ -1,4 +1,6 @@
 import type { en } from './en.ts'
+import type { inboxEn } from './inbox-en.ts'
+import type { InboxWord } from './inbox-words.ts'
 
 /** What a set of words is: one that lacks a word is a type error. */
 
@@ -13,10 +15,16 @@ type PlacesOf<Text extends string> = Text extends `${string}{${infer Place}}${in
   ? Place | PlacesOf<Rest>
   : never
 
+/** A word of the pages, or of the staff inbox. */
+export type AnyWord = Word | InboxWord
+
+/** The text of a word, in English. */
+type TextOf<W extends AnyWord> = (typeof en & typeof inboxEn)[W]
+
 /** What is put into the places of a word; nothing where it has none. */
-export type Filling<W extends Word, Value> = [PlacesOf<(typeof en)[W]>] extends [never]
+export type Filling<W extends AnyWord, Value> = [PlacesOf<TextOf<W>>] extends [never]
   ? readonly []
-  : readonly [values: Readonly<Record<PlacesOf<(typeof en)[W]>, Value>>]
+  : readonly [values: Readonly<Record<PlacesOf<TextOf<W>>, Value>>]
 
 /** What went wrong, as far as there is a title and a reason to tell of it. */
 export type Problem = Word extends infer Name ? (Name extends `${infer Problem}.why` ? Problem : never) : never
