@@ -2,7 +2,7 @@ import { openDatabase } from '../../examples/hotel/src/database.ts'
 
 /**
  * Puts the hotel's database into `directory`, as its first start makes it, with passwords that are checked at once: each
- * takes the hotel a third of a second of a core, for each guest who signs in and two at the first start.
+ * takes the hotel a third of a second of a core, for each guest who signs in and four at the first start.
  */
 export function seedHotel(directory: string): string {
   openDatabase(directory, Date.now(), { N: 16, r: 1, p: 1 }).close()

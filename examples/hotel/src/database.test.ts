@@ -63,7 +63,8 @@ describe('the database', () => {
     database.close()
   })
 
-  const withoutOperations = `
+  const withoutStaff = 'drop table staff_sessions; drop table staff;'
+  const withoutOperations = `${withoutStaff}
     drop index bookings_by_operation; drop index bookings_by_cancel_operation; drop table deposits; drop table mails;
     alter table bookings drop column operation; alter table bookings drop column booked_by;
     alter table bookings drop column cancel_operation; alter table bookings drop column cancelled_by;
@@ -71,6 +72,7 @@ describe('the database', () => {
   it.each([
     [1, `${withoutOperations} alter table bookings drop column cancelled_at; pragma user_version = 1`],
     [2, `${withoutOperations} pragma user_version = 2`],
+    [3, `${withoutStaff} pragma user_version = 3`],
   ])('brings a file of version %i up to date and keeps what is in it', (_, sql) => {
     const first = openDatabase(directory, now)
     const maya = guestId(first, 'maya@example.com')
@@ -89,6 +91,8 @@ describe('the database', () => {
     expect(booked).toMatchObject({ total: 300, bookedBy: 'agent.example' })
     // However late it comes again, and whatever else holds by then.
     expect(bookRoom(second, maya, wish, now + 400 * 86_400_000, order)).toEqual(booked)
+    // Whoever works there comes with the new version.
+    expect(all(second, 'select email from staff order by email')).toHaveLength(2)
     second.close()
   })
 
@@ -101,9 +105,9 @@ describe('the database', () => {
 
   it('holds no password', () => {
     const database = open(directory, now)
-    const passwords = JSON.stringify(all(database, 'select password from guests'))
-    expect(passwords).not.toContain('sea-view-42')
-    expect(passwords.match(/scrypt\$32768\$8\$3\$/g)).toHaveLength(2)
+    const passwords = JSON.stringify(all(database, 'select password from guests union select password from staff'))
+    for (const password of ['sea-view-42', 'front-desk-1']) expect(passwords).not.toContain(password)
+    expect(passwords.match(/scrypt\$32768\$8\$3\$/g)).toHaveLength(4)
     database.close()
   })
 })

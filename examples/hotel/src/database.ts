@@ -2,10 +2,10 @@ import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { PASSWORD_COST, type PasswordCost } from './passwords.ts'
-import { seed } from './seed.ts'
+import { seed, seedStaff } from './seed.ts'
 import { type HotelDatabase, one, transaction } from './sql.ts'
 
-const SCHEMA_VERSION = 3
+const SCHEMA_VERSION = 4
 
 /*
  * rooms             what can be booked; each row is one room, prices in euro cents a night
@@ -17,7 +17,9 @@ const SCHEMA_VERSION = 3
  * mails             mails about operations, each by the key of what it tells (since version 3)
  * booking_notes     what a guest wants us to know, oldest first
  * sessions          who is signed in; the cookie's SHA-256 only, so a stolen database signs nobody in
- * sign_in_attempts  passwords tried lately, by the SHA-256 of the email address
+ * staff             who works at the desk, with passwords of their own: no guest is among them (since version 4)
+ * staff_sessions    who of them is signed in, kept like sessions
+ * sign_in_attempts  passwords tried lately, by the SHA-256 of the email address and of which sign-in it was
  */
 const SCHEMA = `
   create table rooms (
@@ -63,6 +65,16 @@ const OPERATIONS = `
   create table mails (key text primary key, mail text not null, sent_at integer not null) strict;
 `
 
+/** People who work here have tables of their own, so that no sign-in can be taken for the other kind. */
+const STAFF = `
+  create table staff (
+    id text primary key, email text not null unique, name text not null, password text not null
+  ) strict;
+  create table staff_sessions (
+    hash text primary key, staff_id text not null references staff, expires_at integer not null
+  ) strict, without rowid;
+`
+
 /**
  * Opens `directory/hotel.db`, and at the first start makes its tables and fills them. Later starts keep what is there.
  * `now` (milliseconds) is the day that the seeded bookings lie around; `cost` is for the seeded passwords.
@@ -82,7 +94,9 @@ export function openDatabase(directory: string, now: number, cost: PasswordCost 
       if (version === 0) database.exec(SCHEMA)
       if (version < 2) database.exec('alter table bookings add column cancelled_at integer')
       if (version < 3) database.exec(OPERATIONS)
+      if (version < 4) database.exec(STAFF)
       if (version === 0) seed(database, now, cost)
+      if (version < 4) seedStaff(database, cost)
       database.exec(`pragma user_version = ${SCHEMA_VERSION}`)
     })
   } catch (error) {

@@ -173,3 +173,22 @@ export function seed(database: HotelDatabase, now: number, cost: PasswordCost): 
     }
   }
 }
+
+const staff = [
+  { email: 'desk1@miramar.example', password: 'front-desk-1', name: 'Rosa Vidal' },
+  { email: 'desk2@miramar.example', password: 'front-desk-2', name: 'Pau Ferrer' },
+]
+
+/** Who works at the front desk: also in a database that is older than they are. */
+export function seedStaff(database: HotelDatabase, cost: PasswordCost): void {
+  for (const { email, password, name } of staff) {
+    run(
+      database,
+      'insert into staff (id, email, name, password) values (?, ?, ?, ?)',
+      randomUUID(),
+      email,
+      name,
+      hashPassword(password, cost),
+    )
+  }
+}

@@ -7,8 +7,11 @@ import { type HotelDatabase, one, run } from './sql.ts'
 export const MAX_ATTEMPTS = 8
 export const ATTEMPTS_WINDOW = 15 * 60_000
 
+/** Who signs in. Each kind has its own table, its own limits and its own cookie: nobody of one passes for the other. */
+export type Kind = 'guests' | 'staff'
+
 /**
- * The id of the guest with this email address and password, or null. Which of the two was wrong is not told, not by
+ * The id of the guest, or of the member of staff, with this email address and password, or null. Which of the two was wrong is not told, not by
  * the time it takes either.
  * @throws Refusal `too_many` after too many tries for this address, whether or not it has an account.
  */
@@ -16,20 +19,21 @@ export async function signIn(
   database: HotelDatabase,
   credentials: { readonly email: string; readonly password: string },
   now: number,
+  kind: Kind = 'guests',
 ): Promise<string | null> {
   const email = credentials.email.trim().toLowerCase()
-  const key = createHash('sha256').update(email).digest('base64url')
+  const key = createHash('sha256').update(`${kind} ${email}`).digest('base64url')
   // Counted before the password is looked at: tries in parallel can't slip past the limit.
   countAttempt(database, key, now)
-  const guest = one<{ readonly id: string; readonly password: string }>(
+  const person = one<{ readonly id: string; readonly password: string }>(
     database,
-    'select id, password from guests where email = ?',
+    `select id, password from ${kind} where email = ?`,
     email,
   )
-  const fits = await checkPassword(credentials.password, guest?.password ?? nobodysPassword)
-  if (!guest || !fits) return null
+  const fits = await checkPassword(credentials.password, person?.password ?? nobodysPassword)
+  if (!person || !fits) return null
   run(database, 'delete from sign_in_attempts where key = ?', key)
-  return guest.id
+  return person.id
 }
 
 function countAttempt(database: HotelDatabase, key: string, now: number): void {

@@ -20,6 +20,8 @@ import type { Guest } from './sessions.ts'
 import { signInRoutes } from './sign-in-routes.tsx'
 import { createDesk, type SiteEnv } from './site-context.ts'
 import type { HotelDatabase } from './sql.ts'
+import { type StaffMember, staffOfSession } from './staff.ts'
+import { staffRoutes } from './staff-routes.tsx'
 import { allRooms, roomDetails } from './tools-data.ts'
 import { type FindAgent, findVisitor, NotForThisAgent, NotSignedIn } from './visitor.ts'
 
@@ -40,6 +42,8 @@ export type SiteOptions = {
   readonly outbox?: Outbox
   /** Whether the outbox has a page: where the hotel is tried out, on this machine alone. */
   readonly showOutbox?: boolean
+  /** Told once a member of staff has signed out. */
+  readonly onStaffSignOut?: (staff: StaffMember) => Promise<void>
   /** Takes a line about something that went wrong. It never holds what a guest sent. */
   readonly log?: (line: string) => void
 }
@@ -49,6 +53,8 @@ export type Site = {
   readonly fetch: (request: Request) => Promise<Response>
   /** The guest who is at this request's browser in person, or null: an agent's browser is nobody's, whoever it acts for. */
   readonly guest: (request: Request) => Promise<Guest | null>
+  /** Who of the staff is at this request's browser in person, or null. */
+  readonly staff: (request: Request) => Promise<StaffMember | null>
 }
 
 const publicFile = (name: string): string => readFileSync(new URL(`../public/${name}`, import.meta.url), 'utf8')
@@ -67,12 +73,17 @@ export function createSite(options: SiteOptions): Site {
   const { findAgent = async () => null, outbox = createOutbox(database, now) } = options
   const prefix = secure ? '__Host-' : ''
   const cookies = { session: `${prefix}miramar_session`, visit: `${prefix}miramar_visit` }
+  const staffCookies = { session: `${prefix}miramar_staff`, visit: `${prefix}miramar_staff_visit` }
   // A name that somebody else made lead here must not get to read mails: only this machine's own names do.
   const showsOutbox = (url: string) =>
     options.showOutbox === true && ['localhost', '127.0.0.1', '[::1]'].includes(new URL(url).hostname)
   const desk = createDesk({ tokens: formTokens(options.secret), showsOutbox })
   const { page, visitOf } = desk
   const visitors = () => ({ database, findAgent, now: now() })
+  const visitorOf = async (request: Request) => {
+    const cookieOf = (name: string) => parse(request.headers.get('cookie') ?? '', name)[name]
+    return { cookieOf, visitor: await findVisitor(request, cookieOf(cookies.session), visitors()) }
+  }
 
   const app = new Hono<SiteEnv>()
 
@@ -108,6 +119,8 @@ export function createSite(options: SiteOptions): Site {
   })
 
   app.route('/', signInRoutes({ desk, database, now, secure, cookies }))
+  const { onStaffSignOut: onSignOut = async () => {} } = options
+  app.route('/', staffRoutes({ desk, database, now, secure, cookies: staffCookies, onSignOut }))
   app.route('/', guestRoutes({ desk, database, now, outbox, connectedAgents }))
 
   app.get('/outbox', (context) => {
@@ -144,9 +157,12 @@ export function createSite(options: SiteOptions): Site {
   return {
     fetch: async (request) => app.fetch(request),
     guest: async (request) => {
-      const session = parse(request.headers.get('cookie') ?? '', cookies.session)[cookies.session]
-      const visitor = await findVisitor(request, session, visitors())
+      const { visitor } = await visitorOf(request)
       return visitor.kind === 'person' ? visitor.guest : null
+    },
+    staff: async (request) => {
+      const { visitor, cookieOf } = await visitorOf(request)
+      return visitor.kind === 'person' ? staffOfSession(database, cookieOf(staffCookies.session), now()) : null
     },
   }
 }
