@@ -88,6 +88,19 @@ export async function seenAt({ db, company }: Scope, id: string): Promise<number
   return row === undefined ? null : Number(row.seen_at)
 }
 
+/** Who was seen since a moment, by name. */
+export async function staffSeen({ db, company }: Scope, since: number): Promise<readonly Staff[]> {
+  const rows = await db.query
+    .selectFrom('poppy_staff')
+    .select(['staff_id', 'name'])
+    .where('company', '=', company)
+    .where('seen_at', '>', since)
+    .orderBy('name')
+    .orderBy('staff_id')
+    .execute()
+  return rows.map(({ staff_id, name }) => Object.freeze({ id: staff_id, name }))
+}
+
 async function isSomebodyThere({ db, company }: Scope, since: number): Promise<boolean> {
   const row = await db.query
     .selectFrom('poppy_staff')

@@ -1,30 +1,24 @@
-import { type ConversationStatus, conversationStatuses, PoppyError } from '@poppyseed/protocol'
+import { isId, PoppyError } from '@poppyseed/protocol'
+import type { Staff } from './held.ts'
+import { type InboxCounts, inboxCounts } from './inbox-counts.ts'
+import { type LastMessage, lastMessages } from './last-messages.ts'
 import { notesOf } from './notes.ts'
 import type { ConversationParts } from './parts.ts'
+import { staffSeen } from './presence.ts'
 import { type RightsParts, standingNow } from './rights-now.ts'
+import type { ConversationRow } from './row.ts'
 import { checkId, isStorable } from './staff-input.ts'
-import { heldConversations, listConversations, queuedConversations } from './staff-store.ts'
+import { type ConversationsAsked, type Phase, phasesOf } from './staff-lists.ts'
+import { heldConversations, type Place, queuedConversations } from './staff-store.ts'
 import { type ConversationRead, type ConversationRecord, eventOf, noteOf, recordOf } from './staff-view.ts'
 import { eventsAfter, findConversation } from './store.ts'
 
 /** What `company.conversations` shows. Reading changes nothing, and needs no right of the User's: it is the company's own. */
 
-/** Which conversations `company.conversations.list` gives. */
-export interface ConversationsAsked {
-  readonly status?: ConversationStatus
-  /** Those that are open, or those that are closed. */
-  readonly isOpen?: boolean
-  /** Those that a member of staff has, by their id. */
-  readonly heldBy?: string
-  readonly account?: string
-  readonly clientId?: string
-  /** `after` of the page before. */
-  readonly after?: string
-  /** How many at most: 50 when left out, at most 200. */
-  readonly limit?: number
-}
-
-/** A page of conversations, newest first. */
+/**
+ * A page of conversations. Open ones first, the newest first, and then closed ones, whoever was closed last first; in `waiting`
+ * whoever waits longest first.
+ */
 export interface ConversationsPage {
   readonly conversations: readonly ConversationRecord[]
   /** Gives the next page; null where there is none. */
@@ -35,10 +29,16 @@ export interface ConversationsPage {
 export interface StaffReading {
   /** Those that wait for a person, whoever waits longest first; 200 at most. */
   readonly queue: () => Promise<readonly ConversationRecord[]>
-  /** All that a member of staff has, by their id. */
+  /** All that a member of staff has, by their id; the newest first. */
   readonly heldBy: (staffId: string) => Promise<readonly ConversationRecord[]>
   /** @throws TypeError for a filter that is none */
   readonly list: (asked?: ConversationsAsked) => Promise<ConversationsPage>
+  /** How much waits, how much they have, and how many operations want settling. */
+  readonly counts: (staffId: string) => Promise<InboxCounts>
+  /** The last message of each of these conversations, 200 at most, that has one: by the conversation's id. */
+  readonly lastMessages: (ids: readonly string[]) => Promise<ReadonlyMap<string, LastMessage>>
+  /** Who of the staff is here: seen within two minutes, by name. */
+  readonly colleagues: () => Promise<readonly Staff[]>
   /**
    * A conversation with its notes and its newest events, 200 of them when `limit` is left out, or those before `before`.
    * @throws PoppyError `conversation_not_found`
@@ -66,32 +66,33 @@ export function createStaffReading(parts: ConversationParts & RightsParts): Staf
     },
 
     async list(asked = {}) {
-      const { status, isOpen, heldBy, account, clientId, after } = asked
       const limit = checkLimit(asked.limit ?? 50, mostOnPage)
-      for (const [filter, value] of Object.entries({ heldBy, account, clientId })) {
-        if (value !== undefined && typeof value !== 'string')
-          throw new TypeError(`${filter} is a text, or is left out.`)
+      const walk = phasesOf(asked)
+      const from = asked.after === undefined ? undefined : readPage(asked.after, walk)
+      const scope = await parts.scope()
+      const found: { readonly row: ConversationRow; readonly next: string }[] = []
+      for (const { name, at, page } of from === undefined ? walk : walk.slice(from.phase)) {
+        const missing = limit + 1 - found.length
+        if (missing === 0) break
+        const after = from !== undefined && walk[from.phase]?.name === name ? from.place : undefined
+        const rows = await page(scope, { after, limit: missing })
+        found.push(...rows.map((row) => ({ row, next: `${name}.${at(row)}.${row.id}` })))
       }
-      if (status !== undefined && !conversationStatuses.includes(status))
-        throw new TypeError(`status is one of: ${conversationStatuses.join(', ')}.`)
-      if (isOpen !== undefined && typeof isOpen !== 'boolean') throw new TypeError('isOpen is true or false.')
-      if (![heldBy ?? '', account ?? '', clientId ?? ''].every(isStorable)) return { conversations: [], after: null }
-      const found = await listConversations(await parts.scope(), {
-        ...(status === undefined ? {} : { status }),
-        ...(isOpen === undefined ? {} : { isOpen }),
-        ...(heldBy === undefined ? {} : { heldBy }),
-        ...(account === undefined ? {} : { account }),
-        ...(clientId === undefined ? {} : { clientId }),
-        ...(after === undefined ? {} : { after: readPage(after) }),
-        limit: limit + 1,
-      })
-      const shown = found.slice(0, limit)
-      const last = shown.at(-1)
       return {
-        conversations: shown.map(recordOf),
-        after: found.length > limit && last !== undefined ? `${last.created_at}.${last.id}` : null,
+        conversations: found.slice(0, limit).map(({ row }) => recordOf(row)),
+        after: found.length > limit ? (found[limit - 1]?.next ?? null) : null,
       }
     },
+
+    counts: async (staffId) => inboxCounts(await parts.scope(), staffId),
+
+    async lastMessages(ids) {
+      if (!Array.isArray(ids) || ids.length > mostOnPage || !ids.every((id) => typeof id === 'string'))
+        throw new TypeError(`The ids of a page are a list of texts, ${mostOnPage} at most.`)
+      return lastMessages(await parts.scope(), ids.filter(isId))
+    },
+
+    colleagues: async () => staffSeen(await parts.scope(), parts.now() - parts.settings.timing.absence),
 
     async read(id, asked = {}) {
       const limit = checkLimit(asked.limit ?? mostOnPage, mostEvents)
@@ -129,8 +130,12 @@ function checkBefore(before: number): number {
   throw new TypeError('before is what the page before gave as `before`.')
 }
 
-function readPage(after: string): { readonly createdAt: number; readonly id: string } {
-  const [, createdAt, id] = (typeof after === 'string' && /^([0-9]{1,16})\.([A-Za-z0-9_-]{1,256})$/.exec(after)) || []
-  if (createdAt === undefined || id === undefined) throw new TypeError('after is what the page before gave as `after`.')
-  return { createdAt: Number(createdAt), id }
+/** @throws TypeError */
+function readPage(after: string, walk: readonly Phase[]): { readonly phase: number; readonly place: Place } {
+  const [, name, at, id] =
+    (typeof after === 'string' && /^([a-z]{1,8})\.([0-9]{1,16})\.([A-Za-z0-9_-]{1,256})$/.exec(after)) || []
+  const phase = walk.findIndex((one) => one.name === name)
+  if (phase < 0 || at === undefined || id === undefined)
+    throw new TypeError('after is what the page before gave as `after`.')
+  return { phase, place: { at: Number(at), id } }
 }

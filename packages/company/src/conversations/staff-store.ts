@@ -1,8 +1,13 @@
 import type { ConversationStatus } from '@poppyseed/protocol'
+import { sql } from 'kysely'
 import type { Scope } from '../store/database.ts'
 import { type ConversationRow, conversationColumns } from './row.ts'
 
-/** Which conversations there are, for the company's own people. */
+/**
+ * Which conversations there are, for the company's own people. Each list is read along an index that has it in its order, so
+ * what it takes doesn't grow with what it leaves out: an index that leaves rows out is used only where the query says the same
+ * in the same words, and not in a parameter.
+ */
 
 const read = ({ db, company }: Scope) =>
   db.query
@@ -10,51 +15,118 @@ const read = ({ db, company }: Scope) =>
     .select([...conversationColumns])
     .where('company', '=', company)
 
-/** Those that wait for a person, whoever waits longest first. */
-export async function queuedConversations(scope: Scope, limit: number): Promise<readonly ConversationRow[]> {
-  return read(scope)
-    .where('status', '=', 'queued')
-    .where('queued_at', 'is not', null)
-    .orderBy('queued_at')
-    .orderBy('id')
-    .limit(limit)
-    .execute()
+/** Where a page ends: the time that its list goes by, and the id, of its last one. */
+export interface Place {
+  readonly at: number
+  readonly id: string
 }
 
-/** All that a member of staff has. */
-export async function heldConversations(scope: Scope, staffId: string): Promise<readonly ConversationRow[]> {
-  return read(scope).where('held_by', '=', staffId).orderBy('id').execute()
-}
-
-/** Which conversations {@link listConversations} gives. */
-export interface ConversationFilter {
-  readonly status?: ConversationStatus
-  readonly isOpen?: boolean
-  readonly heldBy?: string
-  readonly account?: string
-  readonly clientId?: string
-  /** Goes on after this one: `created_at` and id of the last one of the page before. */
-  readonly after?: { readonly createdAt: number; readonly id: string }
+/** A piece of a list. */
+export interface Piece {
+  /** Goes on after this one. */
+  readonly after?: Place | undefined
   readonly limit: number
 }
 
-/** Conversations, newest first. */
-export async function listConversations(scope: Scope, filter: ConversationFilter): Promise<readonly ConversationRow[]> {
-  const { status, isOpen, heldBy, account, clientId, after, limit } = filter
+/** The literal text of a status, as the index has it. */
+const status = <Status extends ConversationStatus>(name: Status) => sql.lit(name)
+
+/** Those that wait for a person, whoever waits longest first. */
+export async function waitingConversations(scope: Scope, { after, limit }: Piece): Promise<readonly ConversationRow[]> {
+  let query = read(scope).where('status', '=', status('queued')).where('queued_at', 'is not', null)
+  if (after !== undefined)
+    query = query.where((eb) => eb(eb.refTuple('queued_at', 'id'), '>', eb.tuple(after.at, after.id)))
+  return query.orderBy('queued_at').orderBy('id').limit(limit).execute()
+}
+
+/** The first of {@link waitingConversations}. */
+export const queuedConversations = (scope: Scope, limit: number): Promise<readonly ConversationRow[]> =>
+  waitingConversations(scope, { limit })
+
+/** All that a member of staff has, newest first. */
+export async function heldConversations(scope: Scope, staffId: string): Promise<readonly ConversationRow[]> {
+  return read(scope).where('held_by', '=', staffId).orderBy('created_at', 'desc').orderBy('id', 'desc').execute()
+}
+
+/** What of the open or the closed ones is asked for. */
+export interface ConversationFilter {
+  readonly status?: ConversationStatus
+  readonly heldBy?: string
+  readonly account?: string
+  readonly clientId?: string
+}
+
+/** The open ones, newest first. */
+export async function openConversations(
+  scope: Scope,
+  { after, limit, ...filter }: ConversationFilter & Piece,
+): Promise<readonly ConversationRow[]> {
+  let query = filtered(scope, filter).where('closed_at', 'is', null)
+  // With these words the few that wait are found without looking at all that are open.
+  if (filter.status === 'queued') query = query.where('queued_at', 'is not', null)
+  if (after !== undefined)
+    query = query.where((eb) => eb(eb.refTuple('created_at', 'id'), '<', eb.tuple(after.at, after.id)))
+  return query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
+}
+
+/** The closed ones, those that were closed last first. */
+export async function closedConversations(
+  scope: Scope,
+  { after, limit, ...filter }: ConversationFilter & Piece,
+): Promise<readonly ConversationRow[]> {
+  let query = filtered(scope, filter).where('closed_at', 'is not', null)
+  if (after !== undefined)
+    query = query.where((eb) => eb(eb.refTuple('closed_at', 'id'), '<', eb.tuple(after.at, after.id)))
+  return query.orderBy('closed_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
+}
+
+function filtered(scope: Scope, filter: ConversationFilter) {
+  const { heldBy, account, clientId } = filter
   let query = read(scope)
-  if (status !== undefined) query = query.where('status', '=', status)
-  if (isOpen !== undefined) query = query.where('closed_at', isOpen ? 'is' : 'is not', null)
+  if (filter.status !== undefined) query = query.where('status', '=', status(filter.status))
   if (heldBy !== undefined) query = query.where('held_by', '=', heldBy)
   if (account !== undefined) query = query.where('account', '=', account)
   if (clientId !== undefined) query = query.where('client_id', '=', clientId)
-  if (after !== undefined)
-    query = query.where((eb) =>
-      eb.or([
-        eb('created_at', '<', after.createdAt),
-        eb.and([eb('created_at', '=', after.createdAt), eb('id', '>', after.id)]),
-      ]),
-    )
-  return query.orderBy('created_at', 'desc').orderBy('id').limit(limit).execute()
+  return query
+}
+
+/** How many there are of each, counted up to `most`. */
+export async function countForStaff(
+  { db, company }: Scope,
+  { staffId, most }: { readonly staffId: string; readonly most: number },
+): Promise<{ readonly waiting: number; readonly mine: number; readonly settle: number }> {
+  const conversations = () =>
+    db.query.selectFrom('poppy_conversations').select('id').where('company', '=', company).limit(most)
+  const counted = await db.query
+    .selectNoFrom(({ selectFrom, fn }) => [
+      selectFrom(
+        conversations()
+          .where('status', '=', status('queued'))
+          .where('queued_at', 'is not', null)
+          .orderBy('queued_at')
+          .orderBy('id')
+          .as('waiting'),
+      )
+        .select(fn.countAll<number>().as('count'))
+        .as('waiting'),
+      selectFrom(conversations().where('held_by', '=', staffId).as('mine'))
+        .select(fn.countAll<number>().as('count'))
+        .as('mine'),
+      selectFrom(
+        db.query
+          .selectFrom('poppy_operations')
+          .select('id')
+          .where('company', '=', company)
+          .where('unknown_since', 'is not', null)
+          .orderBy('unknown_since')
+          .limit(most)
+          .as('settle'),
+      )
+        .select(fn.countAll<number>().as('count'))
+        .as('settle'),
+    ])
+    .executeTakeFirstOrThrow()
+  return { waiting: Number(counted.waiting), mine: Number(counted.mine), settle: Number(counted.settle) }
 }
 
 /** Those that have to be looked at by now. */

@@ -25,6 +25,8 @@ export interface OperationsAsked {
   readonly clientId?: string
   readonly name?: string
   readonly state?: OperationState
+  /** Only those whose outcome nobody knows; then the longest unknown come first. */
+  readonly isUnsettled?: true
   /** `after` of the page before. */
   readonly after?: string
   /** How many at most: 50 when left out, at most 200. */
@@ -103,7 +105,7 @@ export function createCompanyOperations(
     },
 
     async list(asked = {}) {
-      const { account, clientId, name, state, after, limit = 50 } = asked
+      const { account, clientId, name, state, isUnsettled, after, limit = 50 } = asked
       if (!Number.isInteger(limit) || limit < 1 || limit > mostOnPage)
         throw new TypeError(`limit is a whole number from 1 to ${mostOnPage}.`)
       for (const [filter, value] of Object.entries({ account, clientId, name })) {
@@ -112,19 +114,22 @@ export function createCompanyOperations(
       }
       if (state !== undefined && !operationStates.includes(state))
         throw new TypeError(`state is one of: ${operationStates.join(', ')}.`)
+      if (isUnsettled !== undefined && isUnsettled !== true) throw new TypeError('isUnsettled is true, or is left out.')
       const found = await listOperations(await parts.scope(), {
         ...(account === undefined ? {} : { account }),
         ...(clientId === undefined ? {} : { clientId }),
         ...(name === undefined ? {} : { name }),
         ...(state === undefined ? {} : { state }),
+        ...(isUnsettled === undefined ? {} : { unsettled: true }),
         ...(after === undefined ? {} : { after: readCursor(after) }),
         limit: limit + 1,
       })
       const shown = found.slice(0, limit)
       const last = shown.at(-1)?.operation
+      const at = isUnsettled ? last?.unknown_since : last?.created_at
       return {
         operations: shown.map(recordOf),
-        after: found.length > limit && last !== undefined ? `${last.created_at}.${last.id}` : null,
+        after: found.length > limit && last !== undefined ? `${at}.${last.id}` : null,
       }
     },
 
@@ -196,8 +201,8 @@ function checkBy(by: unknown): void {
     throw new TypeError("Say who does it, for the trail: { by: 'Rita at the front desk' }, at most 200 characters.")
 }
 
-function readCursor(after: string): { readonly createdAt: number; readonly id: string } {
-  const [, createdAt, id] = (typeof after === 'string' && /^([0-9]{1,16})\.([A-Za-z0-9_-]{1,64})$/.exec(after)) || []
-  if (createdAt === undefined || id === undefined) throw new TypeError('after is what the page before gave as `after`.')
-  return { createdAt: Number(createdAt), id }
+function readCursor(after: string): { readonly at: number; readonly id: string } {
+  const [, at, id] = (typeof after === 'string' && /^([0-9]{1,16})\.([A-Za-z0-9_-]{1,64})$/.exec(after)) || []
+  if (at === undefined || id === undefined) throw new TypeError('after is what the page before gave as `after`.')
+  return { at: Number(at), id }
 }

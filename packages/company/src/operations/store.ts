@@ -208,8 +208,8 @@ export interface OperationFilter {
   readonly state?: OperationsTable['state']
   /** Only those whose outcome isn't known. */
   readonly unsettled?: boolean
-  /** Goes on after this one: `created_at` and id of the last one of the page before. */
-  readonly after?: { readonly createdAt: number; readonly id: string }
+  /** Goes on after this one: `created_at`, or `unknown_since` of unsettled ones, and id of the last one of the page before. */
+  readonly after?: { readonly at: number; readonly id: string }
   readonly limit: number
 }
 
@@ -222,16 +222,21 @@ export async function listOperations(scope: Scope, filter: OperationFilter): Pro
   if (userId !== undefined) query = query.where('operation.user_id', '=', userId)
   if (name !== undefined) query = query.where('operation.name', '=', name)
   if (state !== undefined) query = query.where('operation.state', '=', state)
-  if (after !== undefined)
-    query = query.where((eb) =>
-      eb.or([
-        eb('operation.created_at', '<', after.createdAt),
-        eb.and([eb('operation.created_at', '=', after.createdAt), eb('operation.id', '>', after.id)]),
-      ]),
-    )
-  query = unsettled
-    ? query.where('operation.unknown_since', 'is not', null).orderBy('operation.unknown_since').orderBy('operation.id')
-    : query.orderBy('operation.created_at', 'desc').orderBy('operation.id')
+  // Along an index, of which the next page reads on where the last one ended.
+  if (unsettled) {
+    query = query.where('operation.unknown_since', 'is not', null)
+    if (after !== undefined)
+      query = query.where((eb) =>
+        eb(eb.refTuple('operation.unknown_since', 'operation.id'), '>', eb.tuple(after.at, after.id)),
+      )
+    query = query.orderBy('operation.unknown_since').orderBy('operation.id')
+  } else {
+    if (after !== undefined)
+      query = query.where((eb) =>
+        eb(eb.refTuple('operation.created_at', 'operation.id'), '<', eb.tuple(after.at, after.id)),
+      )
+    query = query.orderBy('operation.created_at', 'desc').orderBy('operation.id', 'desc')
+  }
   return (await query.execute()).map(stored)
 }
 

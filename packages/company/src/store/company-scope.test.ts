@@ -17,6 +17,7 @@ import * as accounts from '../accounts/store.ts'
 import * as agents from '../agents/store.ts'
 import * as browsers from '../browser/store.ts'
 import { standardTiming } from '../conversations/care.ts'
+import * as last from '../conversations/last-messages.ts'
 import * as ledger from '../conversations/ledger.ts'
 import * as notes from '../conversations/notes.ts'
 import * as personConversations from '../conversations/person-conversations.ts'
@@ -192,7 +193,7 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   findOpen: (scope) => operations.findOpen(scope, 'the same thing'),
   findRevision: (scope) => operations.findRevision(scope, { id: 'proposed', revision: 1 }),
   listOperations: (scope) =>
-    operations.listOperations(scope, { account: 'ada', limit: 2, after: { createdAt: now, id: 'confirmed' } }),
+    operations.listOperations(scope, { account: 'ada', limit: 2, after: { at: now, id: 'unknown' } }),
   expiredOperations: (scope) => operations.expiredOperations(scope, { now, limit: 2 }),
   revisionOfEntry: (scope) => operations.revisionOfEntry(scope, { id: 'proposed', number: 1 }),
   trailOf: (scope) => operations.trailOf(scope, 'proposed'),
@@ -263,7 +264,13 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   deleteConversationsOf: (scope) => personConversations.deleteConversationsOf(scope, 'ada'),
   queuedConversations: (scope) => staff.queuedConversations(scope, 10),
   heldConversations: (scope) => staff.heldConversations(scope, 'rita'),
-  listConversations: (scope) => staff.listConversations(scope, { limit: 10 }),
+  waitingConversations: (scope) => staff.waitingConversations(scope, { limit: 10, after: { at: now - 1, id: 'a' } }),
+  openConversations: (scope) =>
+    staff.openConversations(scope, { limit: 10, status: 'working', account: 'ada', clientId: talk.client_id }),
+  closedConversations: (scope) => staff.closedConversations(scope, { limit: 10, after: { at: later, id: 'z' } }),
+  countForStaff: (scope) => staff.countForStaff(scope, { staffId: 'rita', most: 10 }),
+  lastMessages: async (scope) => [...(await last.lastMessages(scope, ['talk', 'over']))],
+  staffSeen: (scope) => presence.staffSeen(scope, now - 1),
   conversationsInCare: (scope) => staff.conversationsInCare(scope, { now: later, limit: 10 }),
   careLater: (scope) => staff.careLater(scope, { id: 'waits', version: 1 }, later),
   insertNote: (scope) => notes.insertNote(scope, { ...note, number: 2 }),
@@ -299,6 +306,7 @@ const pure = [
   'withConversation',
   'announce',
   'noted',
+  'sideOf',
   'draftNote',
   'changeWithNote',
   'createPeople',
@@ -373,10 +381,11 @@ async function fill(scope: Scope): Promise<void> {
       .insertInto('poppy_conversations')
       .values({ ...row, company })
       .execute()
+  const body = '{"message":{"role":"user","sender":"agent","text":"Breakfast?"}}'
   for (const number of [1, 2])
     await scope.db.query
       .insertInto('poppy_events')
-      .values({ ...of, number, type: 'message', body: '{}', written_for: `turn:1:${number - 1}`, created_at: now })
+      .values({ ...of, number, type: 'message', body, written_for: `turn:1:${number - 1}`, created_at: now })
       .execute()
   const receipt = { client_id: talk.client_id, user_id: talk.user_id, message_id: 'msg_1', digest: 'd', code: 201 }
   await scope.db.query
@@ -421,6 +430,7 @@ it('each function of the chapters that asks the store is among the calls', () =>
     conversationRetention,
     personConversations,
     staff,
+    last,
     notes,
     presence,
     streams,

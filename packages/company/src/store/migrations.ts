@@ -446,9 +446,12 @@ const migrations: readonly Migration[] = [
         ends_at: 'time',
       })
       await createIndex('poppy_listeners', ['company', 'ends_at'])
-      // The lists of the inbox, each as it is read: what is in none of them costs nothing.
+      // The lists of the inbox, each in its order: what is in none of them costs nothing. Two take the place of an earlier index.
+      for (const replaced of ['queued_at', 'held_by'])
+        await query.schema.dropIndex(`poppy_conversations_by_${replaced}`).execute()
       for (const [name, columns, where] of [
         ['waiting', ['company', 'queued_at', 'id'], sql<boolean>`status = 'queued' and queued_at is not null`],
+        ['held', ['company', 'held_by', 'created_at', 'id'], sql<boolean>`held_by is not null`],
         ['open', ['company', 'created_at', 'id'], sql<boolean>`closed_at is null`],
       ] as const)
         await query.schema
