@@ -1,16 +1,9 @@
 import type { Scope } from '../store/database.ts'
-import { type Statement, statement } from '../store/statement.ts'
 import { careDue, type Timing } from './care.ts'
 import { eventId } from './cursor.ts'
+import { type EventValues, type Values, writeChange, writeNew } from './ledger-sql.ts'
 import type { ConversationParts } from './parts.ts'
-import {
-  type ConversationRow,
-  type ConversationSet,
-  castOf,
-  conversationColumns,
-  type Decision,
-  type NewReceipt,
-} from './row.ts'
+import type { ConversationRow, Decision, NewReceipt } from './row.ts'
 import { areWritten, findConversation, findReceipt } from './store.ts'
 
 /**
@@ -28,8 +21,6 @@ export interface Change extends Decision {
   readonly timing: Timing
 }
 
-type Values = Readonly<Record<string, unknown>>
-
 /**
  * Makes a change. Null when something else happened since the row was seen, when an event of it is written already, or when
  * its message was accepted elsewhere at this moment: read, and decide again. Joins a transaction around it, which has to be
@@ -38,29 +29,14 @@ type Values = Readonly<Record<string, unknown>>
 export async function changeConversation(scope: Scope, change: Change): Promise<ConversationRow | null> {
   const { seen } = change
   const next = nextOf(change)
-  const events = eventValues(change, next)
-  const keys = change.events.flatMap(({ writtenFor }) => writtenFor ?? [])
-  const set = { ...change.set, care_due_at: next.care_due_at }
-  const values = { ...columnValues(set), id: seen.id, seen: seen.version, ...headOf(next) }
-  const columns = Object.keys(set)
-  const more = {
-    ...values,
-    ...receiptValues(change, next),
-    ...Object.fromEntries(keys.map((key, at) => [`k${at}`, key])),
-  }
-  if (scope.db.name === 'postgres') {
-    const shape = shapeOf({ columns, events: events.length, keys: keys.length, receipt: change.receipt !== undefined })
-    const rows = await unlessTaken(() => shape(scope, { ...more, ...flat(events) }))
-    return rows?.length === 1 ? next : null
-  }
-  return scope.db.transaction(async () => {
-    if (change.receipt !== undefined && (await hasReceipt(scope, more)).length > 0) return null
-    const rows = await onSqlite(updateText(columns, keys.length))(scope, more)
-    if (rows.length === 0) return null
-    for (const event of events) await addEvent(scope, { ...event, id: seen.id, now: change.now })
-    if (change.receipt !== undefined) await addReceipt(scope, more)
-    return next
+  const isMade = await writeChange(scope, {
+    id: seen.id,
+    head: { ...headOf(next), seen: seen.version },
+    set: { ...change.set, care_due_at: next.care_due_at },
+    events: eventValues(change, next),
+    receipt: change.receipt === undefined ? null : receiptValues(change.receipt, change, next),
   })
+  return isMade ? next : null
 }
 
 /** What {@link insertConversation} came to. */
@@ -75,22 +51,14 @@ export async function insertConversation(
   change: Change & { readonly receipt: NewReceipt },
 ): Promise<Inserted> {
   const next = nextOf(change)
-  const events = eventValues(change, next)
-  const values: Values = { ...next, ...headOf(next), ...receiptValues(change, next) }
-  if (scope.db.name === 'postgres') {
-    const rows = await unlessTaken(() => insertShape(events.length)(scope, { ...values, ...flat(events) }))
-    if (rows === null) return { kept: null, because: 'taken' }
-    return rows.length === 1 ? { kept: next } : { kept: null, because: 'gone' }
-  }
-  return scope.db.transaction(async () => {
-    if ((await hasReceipt(scope, values)).length > 0) return { kept: null, because: 'taken' }
-    // An erasure at the same moment finds the conversation, or has it find no Session.
-    const rows = await addConversation(scope, values)
-    if (rows.length === 0) return { kept: null, because: 'gone' }
-    for (const event of events) await addEvent(scope, { ...event, id: next.id, now: change.now })
-    await addReceipt(scope, values)
-    return { kept: next }
+  const outcome = await writeNew(scope, {
+    id: next.id,
+    head: headOf(next),
+    set: { ...next },
+    events: eventValues(change, next),
+    receipt: receiptValues(change.receipt, change, next),
   })
+  return outcome === 'kept' ? { kept: next } : { kept: null, because: outcome }
 }
 
 /** What {@link withConversation} came to. */
@@ -194,13 +162,6 @@ function headOf({ last_event, oldest_at, updated_at }: ConversationRow): Values 
   return { lastEvent: last_event, oldestAt: oldest_at, now: updated_at }
 }
 
-interface EventValues {
-  readonly number: number
-  readonly type: string
-  readonly body: string
-  readonly writtenFor: string | null
-}
-
 function eventValues({ seen, events, now }: Change, next: ConversationRow): readonly EventValues[] {
   const at = new Date(now).toISOString()
   return events.map(({ writtenFor = null, isOwn = false, ...event }, index) => {
@@ -211,19 +172,11 @@ function eventValues({ seen, events, now }: Change, next: ConversationRow): read
   })
 }
 
-function flat(events: readonly EventValues[]): Values {
-  return Object.fromEntries(
-    events.flatMap((event, at) => Object.entries(event).map(([name, value]) => [`${name}${at}`, value])),
-  )
-}
-
-function columnValues(set: ConversationSet): Values {
-  return Object.fromEntries(Object.entries(set).map(([name, value]) => [`set_${name}`, value]))
-}
-
-function receiptValues({ receipt, seen }: Change, next: ConversationRow): Values {
-  if (receipt === undefined) return {}
-  const { clientId, userId, messageId, digest, code } = receipt
+function receiptValues(
+  { clientId, userId, messageId, digest, code }: NewReceipt,
+  { seen }: Change,
+  next: ConversationRow,
+): Values {
   return {
     clientId,
     userId,
@@ -234,106 +187,4 @@ function receiptValues({ receipt, seen }: Change, next: ConversationRow): Values
     answeredResponder: next.responder,
     messageEvent: seen.last_event + 1,
   }
-}
-
-function updateText(columns: readonly string[], keys: number): string {
-  const sets = columns.map((column) => `${column} = cast(:set_${column} as ${castOf(column)})`)
-  const unwritten =
-    keys === 0
-      ? ''
-      : ` and not exists (select 1 from poppy_events where company = :company and conversation_id = :id
-          and written_for in (${list(keys, (at) => `cast(:k${at} as text)`)}))`
-  return `update poppy_conversations
-    set ${[...sets, 'version = version + 1', 'last_event = cast(:lastEvent as bigint)'].join(', ')},
-      oldest_at = cast(:oldestAt as bigint), updated_at = cast(:now as bigint)
-    where company = :company and id = :id and version = cast(:seen as bigint)${unwritten} returning id`
-}
-
-const list = (count: number, one: (at: number) => string) =>
-  Array.from({ length: count }, (_, at) => one(at)).join(', ')
-
-const eventColumns = '(company, conversation_id, number, type, body, written_for, created_at)'
-const toldText = (events: number) => `, told as (insert into poppy_events ${eventColumns}
-  select cast(:company as text), changed.id, v.number, v.type, v.body, v.written_for, cast(:now as bigint)
-  from changed, (values ${list(
-    events,
-    (at) =>
-      `(cast(:number${at} as bigint), cast(:type${at} as text), cast(:body${at} as text), cast(:writtenFor${at} as text))`,
-  )}) as v (number, type, body, written_for))`
-
-const receiptColumns =
-  '(company, client_id, user_id, message_id, conversation_id, digest, code, status, responder, event)'
-const receiptSelect = `insert into poppy_receipts ${receiptColumns}
-  select cast(:company as text), cast(:clientId as text), cast(:userId as text), cast(:messageId as text), changed.id,
-    cast(:digest as text), cast(:code as bigint), cast(:answeredStatus as text), cast(:answeredResponder as text),
-    cast(:messageEvent as bigint) from changed`
-
-interface Shape {
-  readonly columns: readonly string[]
-  readonly events: number
-  readonly keys: number
-  readonly receipt: boolean
-}
-
-/** One statement for each set of columns and number of events: there are as many as there are rules. */
-const shapes = new Map<string, Statement<Values, { readonly id: string }>>()
-
-function shapeOf({ columns, events, keys, receipt }: Shape): Statement<Values, { readonly id: string }> {
-  return kept(
-    `with changed as (${updateText(columns, keys)})${events === 0 ? '' : toldText(events)}${
-      receipt ? `, received as (${receiptSelect})` : ''
-    } select id from changed`,
-    'postgres',
-  )
-}
-
-function insertShape(events: number): Statement<Values, { readonly id: string }> {
-  const columns = conversationColumns
-  return kept(
-    `with held as (select id from poppy_sessions where company = :company and id = :session_id for key share),
-    changed as (insert into poppy_conversations (company, ${columns.join(', ')})
-      select cast(:company as text), ${columns.map((column) => `cast(:${column} as ${castOf(column)})`).join(', ')}
-      from held returning id)${toldText(events)}, received as (${receiptSelect}) select id from changed`,
-    'postgres',
-  )
-}
-
-function onSqlite(text: string): Statement<Values, { readonly id: string }> {
-  return kept(text, 'sqlite')
-}
-
-function kept(text: string, name: 'sqlite' | 'postgres'): Statement<Values, { readonly id: string }> {
-  const known = shapes.get(text)
-  if (known !== undefined) return known
-  const none = 'select :company'
-  const made = statement<Values, { readonly id: string }>({ sqlite: none, postgres: none, [name]: text })
-  shapes.set(text, made)
-  return made
-}
-
-const columnList = conversationColumns.join(', ')
-const addConversation = onSqlite(`insert into poppy_conversations (company, ${columnList})
-  select :company, ${conversationColumns.map((column) => `:${column}`).join(', ')}
-  from poppy_sessions held where held.company = :company and held.id = :session_id returning id`)
-const addEvent = onSqlite(`insert into poppy_events ${eventColumns}
-  values (:company, :id, :number, :type, :body, :writtenFor, :now)`)
-const hasReceipt = onSqlite(`select conversation_id as id from poppy_receipts
-  where company = :company and client_id = :clientId and user_id = :userId and message_id = :messageId`)
-const addReceipt = onSqlite(`insert into poppy_receipts ${receiptColumns}
-  values (:company, :clientId, :userId, :messageId, :id, :digest, :code, :answeredStatus, :answeredResponder, :messageEvent)`)
-
-/** Null when the message is known: two at once meet at the key of the receipts, and all of the second is taken back. */
-async function unlessTaken<T>(run: () => Promise<T>): Promise<T | null> {
-  try {
-    return await run()
-  } catch (error) {
-    if (isTaken(error)) return null
-    throw error
-  }
-}
-
-function isTaken(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  const { code, table } = error as { readonly code?: unknown; readonly table?: unknown }
-  return code === '23505' && table === 'poppy_receipts'
 }

@@ -1,4 +1,5 @@
 import type { Scope } from '../store/database.ts'
+import { gathered } from '../store/gather.ts'
 import { statement } from '../store/statement.ts'
 import type { ReceiptsTable } from '../store/tables.ts'
 import { type ConversationRow, conversationColumns, type NewEvent } from './row.ts'
@@ -10,9 +11,23 @@ const columnsOf = (table: string) => conversationColumns.map((column) => `${tabl
 const findText = `select ${columnsOf('c')} from poppy_conversations c where c.company = :company and c.id = :id`
 const find = statement<{ readonly id: string }, ConversationRow>({ sqlite: findText, postgres: findText })
 
+const findMany = statement<{ readonly ids: readonly string[] }, ConversationRow>({
+  sqlite: 'select :company',
+  // One by one, by their key: on a table that grows faster than its statistics the planner would rather read all of it.
+  postgres: `select ${columnsOf('found')} from unnest(cast(:ids as text[])) as asked (asked_id),
+    lateral (select * from poppy_conversations where company = :company and id = asked_id limit 1) as found`,
+})
+const findAmongOthers = gathered<{ readonly id: string }, ConversationRow | null>({
+  alone: async (scope, { id }) => (await find(scope, { id }))[0] ?? null,
+  async together(scope, items) {
+    const rows = await findMany(scope, { ids: items.map(({ id }) => id) })
+    return new Map(rows.map((row) => [row.id, row]))
+  },
+})
+
 /** A conversation's row, or null. */
 export async function findConversation(scope: Scope, id: string): Promise<ConversationRow | null> {
-  return (await find(scope, { id }))[0] ?? null
+  return findAmongOthers(scope, { id })
 }
 
 /** An event as it is kept. */
