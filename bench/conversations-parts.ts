@@ -82,6 +82,8 @@ export async function partsOf(
       turnTimeout: 120_000,
     },
     people: {
+      seen: async () => {},
+      gone: async () => {},
       whoComes: async () => ({ comes: false, text: 'Nobody is here.' }),
       noneCame: () => 'Nobody came.',
       wording: () => {

@@ -4,7 +4,7 @@ import { standardTiming } from '../../packages/company/src/conversations/care.ts
 import { accepted, type Caller, emptyConversation } from '../../packages/company/src/conversations/conversation.ts'
 import { createConversationQueue, insertConversation } from '../../packages/company/src/conversations/ledger.ts'
 import type { ConversationParts } from '../../packages/company/src/conversations/parts.ts'
-import type { People } from '../../packages/company/src/conversations/presence.ts'
+import { forgetSeen, noteSeen, type People } from '../../packages/company/src/conversations/presence.ts'
 import type { ConversationRow, NewReceipt } from '../../packages/company/src/conversations/row.ts'
 import { systemRandom } from '../../packages/company/src/crypto/random.ts'
 import type { Scope } from '../../packages/company/src/store/database.ts'
@@ -48,11 +48,13 @@ export const receipt = (more: Partial<NewReceipt> = {}): NewReceipt => ({
   ...more,
 })
 
-const nobodyHere: People = {
+const nobodyHere = (scope: Scope, time: () => number): People => ({
+  seen: (staff) => noteSeen(scope, staff, time()),
+  gone: (id) => forgetSeen(scope, id),
   whoComes: async () => ({ comes: false, text: 'Nobody is here right now.' }),
   noneCame: () => 'Nobody came.',
   wording: () => wordings.in('en'),
-}
+})
 const wordings = createWordings({ standard: 'en-GB', words: {}, scopes: {} })
 
 /** Parts over a scope; `begun` has the ids whose turn was to be begun. */
@@ -71,7 +73,7 @@ export function conversationParts(scope: Scope, more: Partial<ConversationParts>
       timing: standardTiming,
       turnTimeout: 20_000,
     },
-    people: nobodyHere,
+    people: nobodyHere(scope, more.now ?? (() => now)),
     sessionLimits: { idle: days(7) },
     agent: null,
     changes: createChanges(),

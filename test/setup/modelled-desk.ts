@@ -94,7 +94,11 @@ export function startDesk(options: {
     ],
     { declaredScopes: scopes, log: silent, now, random: systemRandom },
   )
-  const people = createPeople({ scope, now, ...settings, wordings, organization: 'Hotel Miramar', hasAgent: true })
+  const changes = createChanges()
+  const people = createPeople({
+    ...{ scope, now, ...settings, changes, wordings, organization: 'Hotel Miramar' },
+    hasAgent: true,
+  })
   const parts: TurnEngineParts = {
     scope,
     now,
@@ -104,7 +108,7 @@ export function startDesk(options: {
     sessionLimits: { idle: days(900) },
     agent,
     people,
-    changes: createChanges(),
+    changes,
     queue: createConversationQueue(),
     begin: (id) => engine.begin(id),
     at(point) {

@@ -12,6 +12,7 @@ import { findAgent, isAgentBlocked } from './agents/store.ts'
 import { type BrowserReader, readBrowserPrincipal } from './browser/browser-principal.ts'
 import { readCookies } from './browser/cookie.ts'
 import { createChanges } from './changes/changes.ts'
+import { anything } from './changes/wide-ears.ts'
 import { type CheckedConfig, type CompanyConfig, checkConfig } from './config.ts'
 import { createConversations } from './conversations/create-conversations.ts'
 import { type CompanyConversations, withoutConversations } from './conversations/staff.ts'
@@ -231,6 +232,7 @@ export function createCompany(config: CompanyConfig): Company {
     },
   })
   const changes = createChanges({ scope: lifecycle.scope, log })
+  const rightsChanged = () => (checked.conversations === null ? undefined : changes.changed(anything))
   const operations = createOperations({
     operations: checked.operations.list,
     changes,
@@ -305,6 +307,7 @@ export function createCompany(config: CompanyConfig): Company {
     sessionLifetime: checked.lifetimes.session,
     tokenLifetime: checked.lifetimes.sessionToken,
     ...checked.signOut,
+    rightsChanged,
     connections:
       config.onConnection === undefined
         ? null
@@ -341,6 +344,7 @@ export function createCompany(config: CompanyConfig): Company {
     wordings,
     ...checked.signOut,
     told: changes.changed,
+    rightsChanged,
   })
   const handler = createRequestHandler({
     accounts,
@@ -420,7 +424,7 @@ export function createCompany(config: CompanyConfig): Company {
         ? null
         : lifecycle.run(() => readBrowserPrincipal(request, browsers)),
     accounts,
-    agents: createAgents({ scope: lifecycle.scope, now, log, allowHttp: development }),
+    agents: createAgents({ scope: lifecycle.scope, now, log, allowHttp: development, rightsChanged }),
     operations: Object.freeze(operations.ofCompany),
     conversations: Object.freeze(conversations?.ofCompany ?? withoutConversations()),
     start: lifecycle.start,

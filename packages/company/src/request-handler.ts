@@ -200,8 +200,9 @@ function oauthRoutes(parts: HandlerParts, nonce: () => string | undefined): Reco
     audiences: [tokenUrl, issuer],
   }
   const { requestLimits } = parts
-  const { endsSessions } = tokenSettings
-  const revocation = { directory, scope, now, requestLimits, endsSessions, audiences: [revokeUrl, tokenUrl, issuer] }
+  const { endsSessions, rightsChanged } = tokenSettings
+  const audiences = [revokeUrl, tokenUrl, issuer]
+  const revocation = { directory, scope, now, requestLimits, endsSessions, rightsChanged, audiences }
   return {
     [routeOf(tokenUrl)]: {
       methods: { POST: withNonce((request) => handleTokenRequest(request, token), nonce) },

@@ -66,6 +66,8 @@ export function createAccounts(options: {
   readonly endsSessions: boolean
   /** Has whoever waits for a conversation told that it is gone. */
   readonly told?: (conversationId: string) => void
+  /** Has the company's people told, after the commit, that what Sessions may do has changed. */
+  readonly rightsChanged?: () => void
 }): Accounts {
   const signOut = () => ({ now: options.now(), endsSessions: options.endsSessions })
 
@@ -75,10 +77,12 @@ export function createAccounts(options: {
    */
   async function alone<T>(account: string, act: (scope: Scope) => Promise<T>): Promise<T> {
     const scope = await options.scope()
-    return scope.db.transaction(async () => {
+    const done = await scope.db.transaction(async () => {
       await endForms(scope, { account, until: 0 })
       return act(scope)
     })
+    options.rightsChanged?.()
+    return done
   }
 
   return {
@@ -116,12 +120,18 @@ export function createAccounts(options: {
       if (typeof account !== 'string' || account === '') throw new TypeError('revokeAll takes the id of an account.')
       const scope = await options.scope()
       const how = signOut()
-      return scope.db.transaction(async () => {
+      const revoked = await scope.db.transaction(async () => {
         await endForms(scope, { account, until: how.now + formLifetime })
         return revokeGrantsOf(scope, { account, ...how })
       })
+      options.rightsChanged?.()
+      return revoked
     },
     exportPerson: async (person) => exportPerson(await options.scope(), person, options),
-    erasePerson: async (person) => erasePerson(await options.scope(), person, options),
+    async erasePerson(person) {
+      const erased = await erasePerson(await options.scope(), person, options)
+      options.rightsChanged?.()
+      return erased
+    },
   }
 }

@@ -21,6 +21,8 @@ export interface RevocationEndpoint {
   readonly now: () => number
   /** Whether a sign-out ends the Sessions as well (4.9). */
   readonly endsSessions: boolean
+  /** Has the company's people told, after the commit, that what Sessions may do has changed. */
+  readonly rightsChanged: () => void
 }
 
 /**
@@ -77,5 +79,6 @@ export async function handleRevocation(request: Request, endpoint: RevocationEnd
     return null
   })
   if (refusal) throw refusal
+  endpoint.rightsChanged()
   return new Response(null, { status: 200, headers: { 'cache-control': 'no-store' } })
 }

@@ -49,6 +49,8 @@ export function createAgents(options: {
   readonly log: Logger
   /** Development only: agents on `http:` loopback hosts. */
   readonly allowHttp: boolean
+  /** Has the company's people told, after the commit, that what Sessions may do has changed. */
+  readonly rightsChanged?: () => void
 }): Agents {
   const { log } = options
   function check(clientId: unknown): void {
@@ -63,13 +65,19 @@ export function createAgents(options: {
       check(clientId)
       const text = readReason(reason)
       const isNew = await blockAgent(await options.scope(), { clientId, reason: text, now: options.now() })
-      if (isNew) log.warn({ clientId }, 'a Personal Agent was blocked')
+      if (isNew) {
+        options.rightsChanged?.()
+        log.warn({ clientId }, 'a Personal Agent was blocked')
+      }
       return isNew
     },
     async unblock(clientId) {
       check(clientId)
       const wasBlocked = await unblockAgent(await options.scope(), clientId)
-      if (wasBlocked) log.warn({ clientId }, 'a Personal Agent is no longer blocked')
+      if (wasBlocked) {
+        options.rightsChanged?.()
+        log.warn({ clientId }, 'a Personal Agent is no longer blocked')
+      }
       return wasBlocked
     },
     async blocked() {

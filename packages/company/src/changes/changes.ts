@@ -1,5 +1,6 @@
 import type { Logger, Scope } from '../store/database.ts'
-import { type Others, tellOthers } from './other-instances.ts'
+import { type Local, type Others, tellOthers } from './other-instances.ts'
+import { createWideEars, type WideEar } from './wide-ears.ts'
 
 /**
  * Who waits for an operation or a conversation to change is told: in this process at once, and by other instances a moment
@@ -39,7 +40,10 @@ export interface Waiter {
 
 /** See {@link createChanges}. */
 export interface Changes {
-  /** Says that an operation or a conversation has changed, after the change is committed. */
+  /**
+   * Says that an operation or a conversation has changed, after the change is committed; or `anything`, where that has no
+   * id.
+   */
   readonly changed: (id: string) => void
   /** Hands on a piece of a message, before the message itself is committed. Nobody may act on it, and it may be lost. */
   readonly piece: (conversationId: string, piece: Piece) => void
@@ -48,6 +52,8 @@ export interface Changes {
   /** Has somebody told, until {@link Changes.leave}. */
   readonly listen: (id: string, ear: Ear) => void
   readonly leave: (id: string, ear: Ear) => void
+  /** Has somebody told of everything, until what comes back is called. */
+  readonly listenToAll: (ear: WideEar) => () => void
   /** Has somebody begin to wait: what ends it, or null where too many wait already. */
   readonly enter: (who: Waiter) => (() => void) | null
   /** Stops listening to other instances. */
@@ -72,13 +78,16 @@ export function createChanges(options?: ChangesOptions): Changes {
   const ofClient = new Map<string, number>()
   let waiting = 0
 
-  const local: Pick<Changes, 'changed' | 'piece'> = {
+  const wide = createWideEars()
+  const local: Local = {
     changed(id) {
+      wide.changed(id)
       for (const ear of ears.get(id) ?? []) ear.told()
     },
     piece(id, piece) {
       for (const ear of ears.get(id) ?? []) ear.heard?.(piece)
     },
+    stirred: () => wide.changed(null),
   }
   const others: Others | null = options ? tellOthers({ ...options, local, ears }) : null
 
@@ -105,6 +114,10 @@ export function createChanges(options?: ChangesOptions): Changes {
     },
     listen,
     leave,
+    listenToAll(ear) {
+      others?.listen()
+      return wide.add(ear)
+    },
     watch(id, after) {
       const { promise: changed, resolve } = Promise.withResolvers<void>()
       const ear: Ear = { told: resolve, ...(after === undefined ? {} : { after }) }

@@ -15,12 +15,17 @@ export interface Others extends Pick<Changes, 'changed' | 'piece' | 'close'> {
   readonly listen: () => void
 }
 
+/** How it is told in this process. */
+export interface Local extends Pick<Changes, 'changed' | 'piece'> {
+  /** Something may have changed that nobody told of. */
+  readonly stirred: () => void
+}
+
 /** What {@link tellOthers} needs. */
 export interface OthersOptions {
   readonly scope: () => Promise<Scope>
   readonly log: Logger
-  /** How it is told in this process. */
-  readonly local: Pick<Changes, 'changed' | 'piece'>
+  readonly local: Local
   /** Who waits in this process, by what for. */
   readonly ears: ReadonlyMap<string, ReadonlySet<Ear>>
 }
@@ -72,18 +77,20 @@ export function tellOthers({ scope, log, local, ears }: OthersOptions): Others {
     await db.notices?.send(company, packed(sender, lines))
   }
 
-  function hear(text: string | null): void {
+  function hear(text: string | null, isRoutine = false): void {
     try {
-      heard(text)
+      heard(text, isRoutine)
     } catch (error) {
       // Whoever may use the database may send anything there.
       log.debug({ error: nameOf(error) }, 'what another instance told was not understood')
     }
   }
 
-  function heard(text: string | null): void {
+  function heard(text: string | null, isRoutine: boolean): void {
     if (hasClosed) return
     if (text === null) {
+      // Whoever listens to everything has nothing that one look could find: they aren't stirred where nothing is amiss.
+      if (!isRoutine) local.stirred()
       look()
       return
     }

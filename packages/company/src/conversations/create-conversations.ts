@@ -61,7 +61,10 @@ export function createConversations({
   const { scope, now, settings, agent } = options
   const parts: ConversationParts = {
     ...options,
-    people: createPeople({ scope, now, ...settings, wordings, organization, hasAgent: agent !== null }),
+    people: createPeople({
+      ...{ scope, now, ...settings, changes: options.changes, wordings, organization },
+      hasAgent: agent !== null,
+    }),
     queue: createConversationQueue(),
     at: (point, id) => faults?.atPoint?.(point, id),
     begin: (id) => turns.begin(id),

@@ -1,3 +1,5 @@
+import type { Changes } from '../changes/changes.ts'
+import { anything } from '../changes/wide-ears.ts'
 import type { Scope } from '../store/database.ts'
 import type { Wording, Wordings } from '../words/wording.ts'
 import type { Timing } from './care.ts'
@@ -12,6 +14,10 @@ import type { ConversationRow } from './row.ts'
 export interface People {
   /** Whether somebody will take a conversation over: one who is seen, or whoever comes within the opening hours. */
   readonly whoComes: (row: ConversationRow) => Promise<WhoComes>
+  /** A sign of life of a member of staff. Their colleagues are told of the first one. */
+  readonly seen: (staff: Staff) => Promise<void>
+  /** A member of staff goes. */
+  readonly gone: (staffId: string) => Promise<void>
   /** What is said when nobody took it in time. */
   readonly noneCame: (row: ConversationRow) => string
   /** The words for a conversation: in the language that its context asks for (7.4). */
@@ -24,6 +30,7 @@ export function createPeople(options: {
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly timing: Timing
+  readonly changes: Pick<Changes, 'changed'>
   readonly hours: CheckedHours | null
   readonly wordings: Pick<Wordings, 'in'>
   /** The company's name. */
@@ -32,6 +39,8 @@ export function createPeople(options: {
   readonly hasAgent: boolean
 }): People {
   const { now, timing, hours, organization } = options
+  /** When somebody was seen last here, so that not every sign of life is told. */
+  const known = new Map<string, number>()
 
   const wording: People['wording'] = ({ context }) => {
     const { locale } = JSON.parse(context) as { readonly locale?: unknown }
@@ -47,8 +56,24 @@ export function createPeople(options: {
     ].join(' ')
   }
 
+  function forgetOld(): void {
+    for (const [id, at] of known) if (at <= now() - timing.absence) known.delete(id)
+  }
+
   return {
     wording,
+    async seen(staff) {
+      await noteSeen(await options.scope(), staff, now())
+      const isNew = (known.get(staff.id) ?? 0) <= now() - timing.absence
+      if (isNew) forgetOld()
+      known.set(staff.id, now())
+      if (isNew) options.changes.changed(anything)
+    },
+    async gone(id) {
+      await forgetSeen(await options.scope(), id)
+      known.delete(id)
+      options.changes.changed(anything)
+    },
     noneCame: (row) => nobody(row, 'people.noneCame'),
     async whoComes(row) {
       if (hours !== null && isOpen(hours, now())) return { comes: true }

@@ -20,7 +20,6 @@ import { withConversation } from './ledger.ts'
 import { changeWithNote } from './notes.ts'
 import { useAccount } from './owning.ts'
 import type { ConversationParts } from './parts.ts'
-import { forgetSeen, noteSeen } from './presence.ts'
 import { standingNow } from './rights-now.ts'
 import type { ConversationRow, Decision } from './row.ts'
 import { checkId, checkSentence, checkStaff, checkText, checkWritten } from './staff-input.ts'
@@ -169,7 +168,7 @@ export function createCompanyConversations(
   /** Whoever does something is there. */
   async function seen(staff: Staff): Promise<Staff> {
     const checked = checkStaff(staff)
-    await noteSeen(await parts.scope(), checked, parts.now())
+    await parts.people.seen(checked)
     return checked
   }
 
@@ -188,9 +187,8 @@ export function createCompanyConversations(
 
     async withdraw(staff) {
       const { id } = checkStaff(staff)
-      const scope = await parts.scope()
-      await forgetSeen(scope, id)
-      for (const held of await heldConversations(scope, id))
+      await parts.people.gone(id)
+      for (const held of await heldConversations(await parts.scope(), id))
         await change(held.id, (row) => (row.held_by === id ? putBack(row, parts.now()) : null))
     },
 

@@ -78,8 +78,12 @@ export async function handleTokenRequest(request: Request, endpoint: TokenEndpoi
       return used
     }
     const meet = () => endpoint.directory.meet(client.agent)
-    return await grant({ parameters, client, scope, settings, binding, claim, note, meet })
+    const answer = await grant({ parameters, client, scope, settings, binding, claim, note, meet })
+    if (changesRights(parameters)) settings.rightsChanged()
+    return answer
   } catch (error) {
+    // 4.5, 4.8: what comes twice may have taken back what it gave.
+    if (error instanceof PoppyError && error.code === 'invalid_grant') settings.rightsChanged()
     // Proof and assertion were good and have been shown: they are spent also when something else was wrong.
     // 4.3: over a limit, a retry may bring them again.
     if (error instanceof PoppyError && error.code !== 'rate_limited') {
@@ -92,6 +96,11 @@ export async function handleTokenRequest(request: Request, endpoint: TokenEndpoi
     }
     throw error
   }
+}
+
+/** Whether a request that was granted has signed a Session in that was there before. */
+function changesRights(parameters: FormParameters): boolean {
+  return parameters.get('grant_type') !== grantTypes.jwtBearer && parameters.get('session_id') !== undefined
 }
 
 /** Whether the client assertion had not been used before. */

@@ -47,6 +47,8 @@ export interface TokenSettings {
   readonly endsSessions: boolean
   /** Who is told of new sign-ins; null where nobody is (4.9). */
   readonly connections: ConnectionHook | null
+  /** Has the company's people told, after the commit, that what Sessions may do has changed. */
+  readonly rightsChanged: () => void
 }
 
 /**

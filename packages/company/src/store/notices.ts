@@ -3,8 +3,11 @@
  * isn't told is found by looking.
  */
 
-/** Hears what was sent, or null: something may have changed that nobody told of. */
-export type Hear = (text: string | null) => void
+/**
+ * Hears what was sent, or null: something may have changed that nobody told of. `isRoutine`: all that was sent should have
+ * been heard, and this is said for the case that it was not.
+ */
+export type Hear = (text: string | null, isRoutine?: boolean) => void
 
 /** See {@link Database.notices}. */
 export interface Notices {
@@ -21,8 +24,8 @@ export const longestNotice = 7_900
 export interface Listeners {
   readonly add: (topic: string, hear: Hear) => () => void
   readonly tell: (topic: string, text: string) => void
-  /** Has all of them look. */
-  readonly stir: () => void
+  /** Has all of them look; see {@link Hear} for `isRoutine`. */
+  readonly stir: (isRoutine?: boolean) => void
   readonly topics: () => readonly string[]
 }
 
@@ -44,8 +47,8 @@ export function createListeners(onChange: (isAnybody: boolean) => void): Listene
     tell(topic, text) {
       for (const hear of byTopic.get(topic) ?? []) hear(text)
     },
-    stir() {
-      for (const listeners of byTopic.values()) for (const hear of listeners) hear(null)
+    stir(isRoutine = false) {
+      for (const listeners of byTopic.values()) for (const hear of listeners) hear(null, isRoutine)
     },
     topics: () => [...byTopic.keys()],
   }

@@ -62,7 +62,7 @@ export function createPostgresNotices(
   function lookLater(): void {
     looking = setTimeout(
       () => {
-        listeners.stir()
+        listeners.stir(connection?.hears === true)
         connection?.beat()
         lookLater()
       },

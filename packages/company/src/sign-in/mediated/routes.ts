@@ -50,6 +50,7 @@ async function answer(
   { token }: MediatedEndpoint,
 ): Promise<Response> {
   if (outcome.status === 'complete') {
+    token.rightsChanged()
     if (outcome.issued.begun !== undefined) await token.connections?.tell(outcome.issued.begun)
     const binding = { type: 'DPoP', thumbprint, resource: undefined } as const
     return json({ status: 'complete', ...tokensOf({ client: { clientId }, settings: token, binding }, outcome.issued) })

@@ -1,0 +1,180 @@
+import type { Staff } from '../conversations/held.ts'
+import type { Sink, StreamSource } from '../http/event-stream.ts'
+
+/** One stream for one page of a member of staff: it says that something has changed, and nothing of what. */
+
+/** What streams need of those who keep them. */
+export interface LiveKeeper {
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  /** Who makes this request now; null for nobody of the staff. */
+  readonly who: (request: Request) => Promise<Staff | null>
+  readonly failed: (error: unknown) => void
+  /** Has {@link LiveStream.tellLater} asked again before long. */
+  readonly later: () => void
+  readonly left: (stream: LiveStream) => void
+}
+
+/** What a stream is of. */
+export interface AboutLive {
+  readonly staff: Staff
+  /** The conversation that is open on the page, or null. */
+  readonly conversation: string | null
+  readonly request: Request
+  /** Milliseconds since 1970: when it ends by itself at the latest. */
+  readonly closesAt: number
+}
+
+/** Milliseconds between two events that aren't of the open conversation. */
+const betweenLists = 1_000
+/** Milliseconds for which it is taken for granted that somebody is still signed in as staff. */
+const trustedFor = 5_000
+/** Milliseconds until a browser comes back: when the stream was lost, and when it ended by itself. */
+const back = { lost: 2_000, again: 250 }
+const comment = ':\n\n'
+
+/** See {@link LiveKeeper}. */
+export class LiveStream implements StreamSource {
+  readonly staff: Staff
+  readonly conversation: string | null
+  readonly closesAt: number
+  /** When something was last written, since when nothing more fits in (0: it does), and when it was asked who this is. */
+  writtenAt: number
+  fullSince = 0
+  askedAt: number
+  /** Since when it is being asked who this is; 0: it isn't. */
+  askingSince = 0
+  readonly #request: Request
+  readonly #keeper: LiveKeeper
+  readonly #whenOver = Promise.withResolvers<void>()
+  #sink: Sink | null = null
+  #isOver = false
+  /** Whether there is something that was not told yet. */
+  #isDue = false
+  /** `performance.now()` of the last event. */
+  #toldAt = Number.NEGATIVE_INFINITY
+
+  constructor(keeper: LiveKeeper, { staff, conversation, request, closesAt }: AboutLive) {
+    this.#keeper = keeper
+    this.staff = staff
+    this.conversation = conversation
+    this.#request = request
+    this.closesAt = closesAt
+    this.writtenAt = keeper.now()
+    this.askedAt = this.writtenAt
+  }
+
+  get hasBegun(): boolean {
+    return this.#sink !== null
+  }
+  get over(): Promise<void> {
+    return this.#whenOver.promise
+  }
+
+  begin(sink: Sink): void {
+    if (this.#isOver) {
+      sink.end()
+      return
+    }
+    this.#sink = sink
+    this.#write(`retry: ${back.lost}\n\n`)
+    // What happened between the page and its stream is asked for at once.
+    this.changed(true)
+  }
+
+  /** Something has changed. `isNear`: it may be of the open conversation, and is told at once. */
+  changed(isNear: boolean): void {
+    if (this.#isOver || this.#sink === null) return
+    this.#isDue = true
+    if (isNear) this.#tell()
+    else this.tellLater()
+  }
+
+  /** Tells what is due, unless something was told a moment ago: then the keeper asks again. */
+  tellLater(): void {
+    if (!this.#isDue) return
+    if (performance.now() - this.#toldAt >= betweenLists) this.#tell()
+    else this.#keeper.later()
+  }
+
+  drained(): void {
+    this.fullSince = 0
+    this.writtenAt = this.#keeper.now()
+    if (this.#isDue) this.#tell()
+  }
+
+  gone(): void {
+    this.#end()
+  }
+
+  /** Keeps whatever is in between from closing it. */
+  keepAlive(): void {
+    if (this.#sink !== null && !this.#sink.isFull) this.#write(comment)
+  }
+
+  /** Ends it. `comesAgain`: the page is to open the next one at once. */
+  close(comesAgain = false): void {
+    if (comesAgain && this.#sink?.isFull === false) this.#write(`retry: ${back.again}\n\n`)
+    const sink = this.#sink
+    this.#end()
+    sink?.end()
+  }
+
+  /** Ends it at once. */
+  giveUp(): void {
+    const sink = this.#sink
+    this.#end()
+    sink?.destroy()
+  }
+
+  /** Asks whether it is still the same member of staff, and ends it where not. */
+  ask(): void {
+    if (this.askingSince > 0 || this.#isOver) return
+    const time = this.#keeper.now()
+    this.askingSince = time
+    this.#keeper
+      .who(this.#request)
+      .then((staff) => {
+        this.askedAt = time
+        this.askingSince = 0
+        if (staff?.id === this.staff.id) {
+          if (this.#isDue) this.#tell()
+          return
+        }
+        this.#write('event: signed-out\ndata: {}\n\n')
+        this.close()
+      })
+      .catch((error: unknown) => {
+        // Nothing was said of who it is: the page asks anew, and is told then.
+        this.#keeper.failed(error)
+        this.close()
+      })
+  }
+
+  #tell(): void {
+    if (this.#sink === null || this.#sink.isFull) return
+    if (this.#keeper.now() - this.askedAt >= trustedFor) {
+      this.ask()
+      return
+    }
+    this.#isDue = false
+    this.#toldAt = performance.now()
+    this.#write('event: changed\ndata: {}\n\n')
+  }
+
+  #write(text: string): void {
+    const sink = this.#sink
+    if (sink === null) return
+    sink.write(text)
+    this.writtenAt = this.#keeper.now()
+    if (sink.isFull && this.fullSince === 0) this.fullSince = this.writtenAt
+  }
+
+  #end(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#sink = null
+    this.#keeper.left(this)
+    this.#whenOver.resolve()
+  }
+}
