@@ -9,8 +9,11 @@ export interface VisitingAgent {
   readonly close: () => Promise<void>
 }
 
-/** Starts the agent: its identity is served on a free loopback port, its state is kept in memory alone. */
-export async function startVisitingAgent(): Promise<VisitingAgent> {
+/**
+ * Starts the agent: its identity is served on a free loopback port, its state is kept in memory alone.
+ * @param now the clock, in milliseconds
+ */
+export async function startVisitingAgent(now: () => number = Date.now): Promise<VisitingAgent> {
   let answer: (request: Request) => Promise<Response> = async () => new Response(null, { status: 503 })
   const server = createAdaptorServer({ fetch: (request) => answer(request), overrideGlobalObjects: false }) as Server
   server.listen(0, '127.0.0.1')
@@ -23,6 +26,7 @@ export async function startVisitingAgent(): Promise<VisitingAgent> {
     keys: [await generateKey()],
     store: memoryStore(),
     allowHttp: true,
+    now,
   })
   answer = agent.fetch
   return {

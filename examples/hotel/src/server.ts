@@ -43,6 +43,8 @@ export type Hotel = {
   readonly port: number
   /** Who answers at the front desk, in a few words. */
   readonly frontDesk: string
+  /** What jobs of the hotel's own, in this process, do with its conversations and operations. */
+  readonly company: Pick<Company, 'conversations' | 'operations'>
   /** Takes no more requests, finishes those that run, and closes the database. */
   readonly close: () => Promise<void>
 }
@@ -120,6 +122,7 @@ export async function startHotel(options: HotelOptions): Promise<Hotel> {
       outboxPage: secure ? null : `${origin}/outbox`,
       port: portOf(server),
       frontDesk: frontDesk.words,
+      company,
       close: async () => {
         await stopServer(server, company, { deadline: GRACE })
         database.close()

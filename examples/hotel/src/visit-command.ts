@@ -1,31 +1,27 @@
-import { createInterface } from 'node:readline/promises'
 import { AgentError, type Operation } from '@poppyseed/agent'
 import { startVisitingAgent } from './agent-server.ts'
+import { openTerminal, type Terminal } from './terminal.ts'
 import { playVisit, termsAsLines, VisitError, type VisitOptions } from './visit.ts'
+import { type HumanVisitEnd, playHumanVisit } from './visit-human.ts'
 
 /**
- * `npm run visit -- [address] [--yes]`: the visit alone, against a hotel on this machine. Exits 0 once a room is booked, 1
- * when a step didn't go as told, and 3 when nobody approved the booking.
+ * `npm run visit -- [address] [--yes] [--human]`: the visit alone, against a hotel on this machine. Exits 0 once a room is
+ * booked, 1 when a step didn't go as told, and 3 when nobody approved the booking. With `--human` the agent asks for a person of
+ * the hotel, and goes on until one of them closes the conversation, or Ctrl+C; then it exits 3 where nobody came.
  */
 
+const flags = ['--yes', '--human']
 const words = process.argv.slice(2)
+const isTerminal = process.stdin.isTTY === true
 const isYes = words.includes('--yes')
-const address = words.find((word) => word !== '--yes') ?? `http://localhost:${process.env.PORT ?? 4000}`
+const address = words.find((word) => !flags.includes(word)) ?? `http://localhost:${process.env.PORT ?? 4000}`
 
 let step = 0
 const say = (line: string) => console.log(`${String(++step).padStart(2)}. ${line}`)
 const { agent, close } = await startVisitingAgent()
 try {
-  const end = await playVisit({ address, agent, say, ...approval() })
-  if (end.booking === 'succeeded') console.log(`\nBooking ${end.number}: succeeded.`)
-  else {
-    console.error(
-      end.booking === 'nobody asked'
-        ? '\nNothing was booked: there is no terminal to ask in. Add --yes to approve what the hotel proposes.'
-        : '\nNothing was booked: you did not approve it.',
-    )
-    process.exitCode = 3
-  }
+  if (words.includes('--human')) await visitPeople()
+  else await visit()
 } catch (error) {
   console.error(`\nThe visit to ${address} stopped after step ${step}. ${sentenceOf(error)}`)
   process.exitCode = 1
@@ -33,8 +29,75 @@ try {
   await close()
 }
 
+async function visit(): Promise<void> {
+  // Ctrl+C ends the visit, and is a no only while it is asked.
+  const ask = async (question: string) => {
+    const terminal = openTerminal()
+    try {
+      return await terminal.ask(question)
+    } finally {
+      terminal.close()
+    }
+  }
+  const end = await playVisit({ address, agent, say, ...approval(isTerminal ? ask : undefined) })
+  if (end.booking === 'succeeded') {
+    console.log(`\nBooking ${end.number}: succeeded.`)
+    return
+  }
+  console.error(
+    end.booking === 'nobody asked'
+      ? '\nNothing was booked: there is no terminal to ask in. Add --yes to approve what the hotel proposes.'
+      : '\nNothing was booked: you did not approve it.',
+  )
+  process.exitCode = 3
+}
+
+async function visitPeople(): Promise<void> {
+  const terminal = isTerminal ? openTerminal() : undefined
+  const stop = new AbortController()
+  process.once('SIGINT', () => stop.abort()).once('SIGTERM', () => stop.abort())
+  terminal?.onLeave(() => stop.abort())
+  let end: HumanVisitEnd
+  try {
+    end = await playHumanVisit({
+      address,
+      agent,
+      say,
+      signal: stop.signal,
+      ...approval(terminal?.ask),
+      ...(terminal ? atTerminal(terminal) : {}),
+    })
+  } finally {
+    terminal?.close()
+  }
+  const ends: Readonly<Record<HumanVisitEnd, string>> = {
+    closed: 'The visit is over.',
+    stopped: 'You ended the visit.',
+    nobody: 'No person came.',
+  }
+  console.log(`\n${ends[end]}`)
+  if (end === 'nobody') process.exitCode = 3
+}
+
+/** What whoever sits there can do beside saying yes: type what the agent says, and answer for the guest. */
+function atTerminal({ ask, onLine }: Terminal) {
+  return {
+    askAgain: async () => (await ask('    Enter asks once more, Ctrl+C ends: ')) !== null,
+    askGuest: async () => {
+      const said = await ask('    What does the guest say? Enter: they can’t now. ')
+      return said === null || said === '' ? null : said
+    },
+    onOpen: (send: (line: string) => Promise<void>) => {
+      console.log('    What you type here, the agent says to the hotel.')
+      onLine((line) => {
+        send(line).catch((error: unknown) => console.error(`    That was not said. ${sentenceOf(error)}`))
+      })
+    },
+  }
+}
+
 /** Who says yes: whoever typed `--yes`, whoever sits at the terminal, or nobody. */
-function approval(): Pick<VisitOptions, 'approve'> {
+function approval(ask: Terminal['ask'] | undefined): Pick<VisitOptions, 'approve'> {
   if (isYes) {
     return {
       approve: async (operation) => {
@@ -44,20 +107,12 @@ function approval(): Pick<VisitOptions, 'approve'> {
       },
     }
   }
-  if (process.stdin.isTTY !== true) return {}
+  if (!ask) return {}
   return {
     approve: async (operation) => {
       show(operation)
-      const lines = createInterface({ input: process.stdin, output: process.stdout })
-      try {
-        // Ctrl+D and Ctrl+C are a no.
-        const gone = new AbortController()
-        lines.once('close', () => gone.abort())
-        const answer = await lines.question('    Confirm this? [y/N] ', { signal: gone.signal }).catch(() => '')
-        return /^y(es)?$/i.test(answer.trim())
-      } finally {
-        lines.close()
-      }
+      // Ctrl+D and Ctrl+C are a no.
+      return /^y(es)?$/i.test((await ask('    Confirm this? [y/N] ')) ?? '')
     },
   }
 }

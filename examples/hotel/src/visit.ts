@@ -25,10 +25,12 @@ export class VisitError extends Error {
   override readonly name = 'VisitError'
 }
 
-const maya = { email: 'maya@example.com', password: 'sea-view-42' }
+/** The guest for whom the visits are. */
+export const maya = { email: 'maya@example.com', password: 'sea-view-42' }
 /** How long the front desk may take to answer. */
 const seconds = 60
-const wanted = ['poppy:read', 'poppy:write', 'loyalty']
+/** What the agent asks the guest for. */
+export const wanted = ['poppy:read', 'poppy:write', 'loyalty']
 
 /** How the visit ended: the booking's number, or why there is none. */
 export type VisitEnd =
@@ -158,15 +160,18 @@ export function termsAsLines({ terms = {} }: Operation): readonly string[] {
 }
 
 /** What the guest does in a browser: signs in at the hotel, reads who asks for what, and approves. */
-async function approve(
+export async function approve(
   person: Person,
   url: string,
   guest: { readonly email: string; readonly password: string },
+  scopes: readonly string[] = wanted,
 ): Promise<void> {
-  const login = await person.open(url)
-  const consent = await person.submit(login, guest)
+  const first = await person.open(url)
+  // A guest who is signed in there already sees at once what is asked.
+  const isLogin = first.html.includes('name="password"')
+  const consent = isLogin ? await person.submit(first, guest) : first
   expect(consent.status === 200, `the page to approve should have come, not ${consent.status}`)
-  const back = await person.submit(consent, { scope: wanted, decision: 'approve' })
+  const back = await person.submit(consent, { scope: scopes, decision: 'approve' })
   expect(back.status === 200, `the way back to the agent should have worked, not ${back.status}`)
 }
 

@@ -1,0 +1,158 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Operation } from '@poppyseed/agent'
+import type { Staff } from 'poppyseed'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { startVisitingAgent } from '../examples/hotel/src/agent-server.ts'
+import { startHotel } from '../examples/hotel/src/server.ts'
+import { type HumanVisitOptions, playHumanVisit } from '../examples/hotel/src/visit-human.ts'
+import { seedHotel } from './setup/seeded-hotel.ts'
+
+// `npm run visit -- --human`: an agent that asks for a person of the hotel, and the person.
+
+const rosa: Staff = { id: 'rosa', name: 'Rosa Vidal' }
+/** Noon, and the dead of night, at the hotel. */
+const noon = '2027-03-01T11:00:00Z'
+const night = '2027-03-01T02:00:00Z'
+const patiently = { timeout: 30_000 }
+
+async function openHotel(at: string) {
+  const directory = mkdtempSync(join(tmpdir(), 'poppyseed-people-'))
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+  // The opening hours go by the hotel's clock; all else of it runs on.
+  const ahead = Date.parse(at) - Date.now()
+  const now = () => Date.now() + ahead
+  const log: string[] = []
+  const hotel = await startHotel({
+    port: 0,
+    directory: seedHotel(directory, now()),
+    log: (line) => log.push(line),
+    now,
+  })
+  onTestFinished(hotel.close)
+  return { hotel, staff: hotel.company.conversations, log, now }
+}
+
+type Options = Partial<Omit<HumanVisitOptions, 'address' | 'agent' | 'say'>>
+
+async function visit(address: string, options: Options = {}) {
+  const { agent, close } = await startVisitingAgent(options.now)
+  const said: string[] = []
+  const end = playHumanVisit({ address, agent, say: (line) => said.push(line), ...options })
+  onTestFinished(close)
+  const says = (what: RegExp) => vi.waitFor(() => expect(said.join('\n')).toMatch(what), patiently)
+  return { end, said, says }
+}
+
+describe('a visit that asks for a person', () => {
+  it('waits, is answered by one, confirms what they propose once the guest agreed, goes on when handed back, and ends', async () => {
+    const { hotel, staff, log, now } = await openHotel(noon)
+    const shown: Operation[] = []
+    const { end, said, says } = await visit(hotel.origin, {
+      now,
+      approve: async (operation) => shown.push(operation) > 0,
+    })
+    await says(/Waits for a person\. Be that person: sign in at http:\/\/localhost:\d+\/poppy\/inbox/)
+    const [waiting] = await staff.queue()
+    expect(waiting?.waitingFor).toMatch(/^The guest would like to speak with a person about MIR-\d+: /)
+    const id = waiting?.id ?? ''
+    await staff.take(id, rosa)
+    await says(/A person of the hotel has joined/)
+    await staff.reply(id, rosa, { text: 'Limonero has no step at the door.', data: { room: 'limonero' } })
+    await says(
+      /A person of the hotel: “Limonero has no step at the door\.”\n.*gave data with it: \{"room":"limonero"\}/,
+    )
+    const stay = { from: '2027-06-26', to: '2027-06-28' }
+    await staff.callTool(id, rosa, 'book_room', { room: 'limonero', ...stay, guests: 1 })
+    await says(/The hotel proposes, and does nothing yet: “Book Limonero for 1 guest/)
+    await says(/the agent confirmed them, only those/)
+    await says(/is now: succeeded/)
+    expect(shown.map(({ state, revision }) => [state, revision])).toEqual([['proposed', 1]])
+    await staff.handBack(id, rosa, { text: 'The front desk goes on from here.', note: 'The room is booked.' })
+    await says(/The person handed it back to the front desk\. Goes on with it/)
+    expect(await end).toBe('closed')
+    expect(said.join('\n')).toMatch(/The front desk: “(You|The guest).*1,240 points/)
+    expect(said.at(-1)).toMatch(/^Signed out/)
+    expect((await staff.read(id)).conversation.status).toBe('closed')
+    expect(said.join('\n')).not.toMatch(/Rosa|rosa/)
+    expect(log).toEqual([expect.stringContaining('DEVELOPMENT MODE')])
+  })
+
+  it('does nothing of what is proposed where nobody is asked, or says no, and ends when the person closes', async () => {
+    const { hotel, staff, now } = await openHotel(noon)
+    for (const approve of [undefined, async () => false]) {
+      const { end, says } = await visit(hotel.origin, { now, ...(approve ? { approve } : {}) })
+      await says(/Waits for a person/)
+      const id = (await staff.takeNext(rosa))?.id ?? ''
+      await staff.callTool(id, rosa, 'cancel_booking', { booking: 'MIR-3058' })
+      await says(approve ? /did not approve it\. Nothing is done/ : /Nobody could be asked/)
+      await staff.reply(id, rosa, { text: 'Then not.' })
+      await staff.close(id, rosa, 'Done.')
+      await says(/The conversation is closed/)
+      expect(await end).toBe('closed')
+    }
+  })
+
+  it('is told the hours where nobody is there, asks again, and finds whoever opened the inbox meanwhile', async () => {
+    const { hotel, staff, now } = await openHotel(night)
+    const alone = await visit(hotel.origin, { now })
+    expect(await alone.end).toBe('nobody')
+    expect(alone.said.join('\n')).toMatch(
+      /Was told: “.*09:00.*”\n.*Somebody is as soon as they open http\S+inbox and are signed in/,
+    )
+
+    let asked = 0
+    const patient = await visit(hotel.origin, {
+      now,
+      askAgain: async () => {
+        asked += 1
+        await staff.present(rosa)
+        return true
+      },
+    })
+    await patient.says(/Waits for a person/)
+    expect(asked).toBe(1)
+    await staff.takeNext(rosa)
+    await patient.says(/has joined/)
+  })
+
+  it('lets the guest speak in person where the hotel asks for them, and says what is typed', async () => {
+    const { hotel, staff, now } = await openHotel(noon)
+    const typed = Promise.withResolvers<(line: string) => Promise<void>>()
+    const { end, says } = await visit(hotel.origin, {
+      now,
+      onOpen: typed.resolve,
+      askGuest: async (reason) => (reason === 'May I call you?' ? 'Hello, this is Maya.' : null),
+    })
+    await says(/Waits for a person/)
+    const id = (await staff.takeNext(rosa))?.id ?? ''
+    const say = await typed.promise
+    await say('It is for the nights from 26 June.')
+    expect(JSON.stringify(await staff.read(id))).toContain('It is for the nights from 26 June.')
+    await staff.askForUser(id, rosa, 'A photograph?')
+    await says(/The guest can’t talk now/)
+    await staff.askForUser(id, rosa, 'May I call you?')
+    await says(/The guest talks with the hotel in person/)
+    await say('At four?')
+    const direct = (await staff.list()).conversations.find((one) => one.id !== id)
+    const words = JSON.stringify(await staff.read(direct?.id ?? ''))
+    expect(words).toContain('Hello, this is Maya.')
+    expect(words).toContain('At four?')
+    await staff.close(direct?.id ?? '', rosa)
+    await staff.close(id, rosa)
+    expect(await end).toBe('closed')
+  })
+
+  it('closes its conversation and signs out when it is stopped', async () => {
+    const { hotel, staff, now } = await openHotel(noon)
+    const stop = new AbortController()
+    const { end, said, says } = await visit(hotel.origin, { now, signal: stop.signal })
+    await says(/Waits for a person/)
+    const [waiting] = await staff.queue()
+    stop.abort()
+    expect(await end).toBe('stopped')
+    expect(said.at(-1)).toMatch(/^Signed out/)
+    expect((await staff.read(waiting?.id ?? '')).conversation.status).toBe('closed')
+  })
+})
