@@ -5,7 +5,8 @@ import { register } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createCompany } from '../../packages/company/src/company.ts'
-import type { ConversationPoint } from '../../packages/company/src/faults/faults.ts'
+import type { CompanyConfig } from '../../packages/company/src/config.ts'
+import type { FaultPoint } from '../../packages/company/src/faults/faults.ts'
 import { toNodeHandler } from '../../packages/company/src/node/handler.ts'
 import { postgres } from '../../packages/company/src/store/postgres.ts'
 import { sqlite } from '../../packages/company/src/store/sqlite.ts'
@@ -29,13 +30,23 @@ export interface AnsweringTask {
   readonly records: string
   /** Milliseconds that the agent takes between two things. */
   readonly pause: number
+  /** Which of the company's own systems are told. */
+  readonly webhooks?: CompanyConfig['webhooks'] | undefined
 }
 
 if (process.argv[2] !== undefined) {
   register('./tsx-loader.ts', import.meta.url)
-  const { address, origin, now, documents, records, pause: pauses } = JSON.parse(process.argv[2]) as AnsweringTask
+  const {
+    address,
+    origin,
+    now,
+    documents,
+    records,
+    pause: pauses,
+    webhooks = [],
+  } = JSON.parse(process.argv[2]) as AnsweringTask
   const clock = { now }
-  let killAt: ConversationPoint | null = null
+  let killAt: FaultPoint | null = null
   const ignore = () => {}
 
   function dieAt(point: string): Promise<void> | undefined {
@@ -70,6 +81,7 @@ if (process.argv[2] !== undefined) {
       yield { type: 'text', text: `It is ${outcome?.ok === true ? String(outcome.value) : 'unknown'}: ${question}` }
     },
     conversations: { open: 10_000 },
+    webhooks,
     faults: { atPoint: (point) => dieAt(point) },
     limits: false,
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
@@ -84,7 +96,7 @@ if (process.argv[2] !== undefined) {
 
   async function test(path: string, response: ServerResponse): Promise<void> {
     const [, what, value = ''] = path.split('/')
-    if (what === 'test-kill') killAt = value as ConversationPoint
+    if (what === 'test-kill') killAt = value as FaultPoint
     if (what === 'test-clock') {
       clock.now = Number(value)
       while (!(await company.work()).isDone);

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
-import type { ConversationPoint } from '../../packages/company/src/faults/faults.ts'
+import type { FaultPoint } from '../../packages/company/src/faults/faults.ts'
 import type { AnsweringTask } from './answering-process.ts'
 import type { FreshStore } from './stores.ts'
 import { makeWireAgent, type WireAgent } from './wire-agent.ts'
@@ -23,7 +23,7 @@ export interface Answering {
   /** Has a process end as a deploy ends it. */
   readonly close: (number: number) => Promise<void>
   /** Has a process kill itself at a point. */
-  readonly killAt: (number: number, point: ConversationPoint) => Promise<void>
+  readonly killAt: (number: number, point: FaultPoint) => Promise<void>
   /** Asks a process for a stream of events (7.6), whatever it answers. */
   readonly stream: (id: string, how: StreamedFrom) => Promise<IncomingMessage>
   /** Resolves when a process has ended. */
@@ -52,7 +52,8 @@ export async function startAnswering(
     processes,
     runs = false,
     pause = 0,
-  }: { readonly processes: number; readonly runs?: boolean; readonly pause?: number },
+    webhooks,
+  }: { readonly processes: number; readonly runs?: boolean; readonly pause?: number } & Pick<AnsweringTask, 'webhooks'>,
 ): Promise<Answering> {
   const folder = mkdtempSync(join(tmpdir(), 'poppyseed-answering-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -78,6 +79,7 @@ export async function startAnswering(
       documents: agent.documents,
       records,
       pause,
+      webhooks,
     }
     const script = join(import.meta.dirname, 'answering-process.ts')
     const child = spawn(process.execPath, ['--conditions', '@poppyseed/source', script, JSON.stringify(task)], {

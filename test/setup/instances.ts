@@ -37,7 +37,7 @@ export async function makeInstances(
   const agent = await makeWireAgent({
     clientId: 'https://roaming.example/agent.json',
     now: () => clock.now,
-    origin: 'https://miramar.example',
+    origin: parts[0]?.config?.origin ?? 'https://miramar.example',
     send(request) {
       if (alternates) current = (current + 1) % worlds.length
       const world = worlds[current]

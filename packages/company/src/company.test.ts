@@ -34,6 +34,7 @@ describe('the life of a Company', () => {
       schema: expect.any(Number),
       outbox: { waiting: 0, dueSince: null },
       turns: { waiting: 0, dueSince: null },
+      deliveries: { waiting: 0, dueSince: null, givenUp: 0 },
     })
     expect((await company.fetch(discovery())).status).toBe(200)
     await Promise.all([company.close(), company.close()])
@@ -87,7 +88,14 @@ describe('the life of a Company', () => {
     const lines: string[] = []
     const company = make({ store, log: { ...silent, error: (_fields, message) => void lines.push(message) } })
     onTestFinished(() => company.close())
-    expect(await company.health()).toEqual({ ok: false, store: 'postgres', schema: null, outbox: null, turns: null })
+    expect(await company.health()).toEqual({
+      ok: false,
+      store: 'postgres',
+      schema: null,
+      outbox: null,
+      turns: null,
+      deliveries: null,
+    })
     expect(lines).toEqual(['the store is not reachable'])
     await expect(company.start()).rejects.toThrow('connection refused')
     isThere = true

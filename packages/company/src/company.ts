@@ -51,6 +51,9 @@ import { watchFetches } from './telemetry/watch-fetches.ts'
 import { createMcpEndpoint } from './tools/mcp.ts'
 import { createToolRegistry } from './tools/registry.ts'
 import type { PrincipalWith, ScopeNeed } from './tools/tool.ts'
+import { createDeliveries } from './webhooks/delivery.ts'
+import { createOutgoing } from './webhooks/outgoing.ts'
+import { type DeliveryBacklog, deliveryBacklog } from './webhooks/store.ts'
 import { createWordings } from './words/wording.ts'
 
 /** The only place that wires the parts: configuration in, a Company out. */
@@ -125,6 +128,8 @@ export interface Company {
     readonly outbox: Backlog | null
     /** The same of turns of the Company Agent. */
     readonly turns: Backlog | null
+    /** How webhooks stand: those still to be taken, since when the longest of them is due, and those that were given up. */
+    readonly deliveries: DeliveryBacklog | null
   }>
 }
 
@@ -233,9 +238,23 @@ export function createCompany(config: CompanyConfig): Company {
   })
   const changes = createChanges({ scope: lifecycle.scope, log })
   const rightsChanged = () => (checked.conversations === null ? undefined : changes.changed(anything))
+  const deliveries = createDeliveries({
+    scope: lifecycle.scope,
+    endpoints: checked.webhooks,
+    now,
+    random,
+    log,
+    fetch: (url, init) => fetch(url, init),
+    givenUp: givenUp.signal,
+    track: lifecycle.track,
+    at: (point, id) => checked.faults?.atPoint?.(point, id),
+  })
+  durable.push(...deliveries.durable)
+  const outgoing = createOutgoing({ endpoints: checked.webhooks, random, poke: deliveries.poke })
   const operations = createOperations({
     operations: checked.operations.list,
     changes,
+    outgoing,
     scope: lifecycle.scope,
     now,
     random,
@@ -277,6 +296,7 @@ export function createCompany(config: CompanyConfig): Company {
           sessionLimits: limits,
           agent: config.agent ?? null,
           changes,
+          outgoing,
           faults: checked.faults,
           wordings,
           standardLocale: checked.languages.standard,
@@ -435,11 +455,16 @@ export function createCompany(config: CompanyConfig): Company {
       try {
         const scope = await lifecycle.scope()
         const { schema } = await scope.db.health()
-        const [outbox, turns] = await Promise.all([backlog(scope, { now: now() }), dueTurnCount(scope, { now: now() })])
-        return { ok: true, store, schema, outbox, turns }
+        const moment = { now: now() }
+        const [outbox, turns, told] = await Promise.all([
+          backlog(scope, moment),
+          dueTurnCount(scope, moment),
+          deliveryBacklog(scope, moment),
+        ])
+        return { ok: true, store, schema, outbox, turns, deliveries: told }
       } catch (error) {
         log.error({ error: error instanceof Error ? error.message : typeof error }, 'the store is not reachable')
-        return { ok: false, store, schema: null, outbox: null, turns: null }
+        return { ok: false, store, schema: null, outbox: null, turns: null, deliveries: null }
       }
     },
   })

@@ -22,6 +22,7 @@ import type { Account } from './sign-in/person.ts'
 import { checkSignIn, type OfferedSignIn, type SignInTypes } from './sign-in/sign-in-settings.ts'
 import type { Logger, Store } from './store/database.ts'
 import type { Tool } from './tools/tool.ts'
+import { checkWebhooks, type WebhookEndpoint, type WebhooksConfig } from './webhooks/settings.ts'
 import { plainScopes } from './words/scope-text.ts'
 import {
   type CheckedLanguages,
@@ -38,6 +39,7 @@ export interface CompanyConfig
     ExtensionsConfig,
     OperationsConfig,
     ConversationsConfig,
+    WebhooksConfig,
     LanguageConfig {
   readonly organization: OrganizationConfig
   /** `https://host`: all URLs, `htu`, `aud` and redirects begin with it; never taken from a request. */
@@ -143,6 +145,7 @@ const knownSettings = new Set<string>([
   'agent',
   'conversations',
   'retention',
+  'webhooks',
   'apis',
   'extensions',
   'browser',
@@ -176,6 +179,7 @@ export interface CheckedConfig {
   /** Null where there are no conversations (7.1). */
   readonly conversations: CheckedConversations | null
   readonly conversationRetention: ConversationRetention
+  readonly webhooks: readonly WebhookEndpoint[]
   readonly secrets: readonly string[]
   readonly signIn: OfferedSignIn
   /** Null where no browser may join (5). */
@@ -218,13 +222,18 @@ export function checkConfig(config: CompanyConfig): CheckedConfig {
   const reach = checkReach(config)
   const addresses = createAddresses({ origin: config.origin, ...reach })
   const operations = checkOperations(config, { addresses, domains })
+  const conversations = checkConversations(config)
   return {
     domains,
     reach,
     extensions: { ...checkExtensions(config, domains), ...operations.extensions },
     operations,
-    conversations: checkConversations(config),
+    conversations,
     conversationRetention: checkConversationRetention(config.retention),
+    webhooks: checkWebhooks(config.webhooks, {
+      isDevelopment: config.development === true,
+      hasEvents: conversations !== null || operations.list.length > 0,
+    }),
     apis: checkApis(config, addresses),
     secrets: checkSecrets(config.secret),
     scopes,

@@ -73,5 +73,9 @@ export {
   tool,
 } from './tools/tool.ts'
 export { ToolError } from './tools/tool-error.ts'
+export type { WebhookSettings } from './webhooks/settings.ts'
+export type { DeliveryBacklog } from './webhooks/store.ts'
+export { type VerifyWebhookOptions, verifyWebhook } from './webhooks/verify.ts'
+export type { WebhookEvent, WebhookEventType } from './webhooks/wire.ts'
 export type { ScopeText } from './words/settings.ts'
 export type { Word, Words } from './words/words.ts'

@@ -10,7 +10,7 @@ export function isId(value: string): boolean {
 }
 
 /** The kinds of id that this implementation makes. */
-export type IdPrefix = 'ses' | 'usr' | 'grt' | 'cnv' | 'msg' | 'evt' | 'opn' | 'sgn' | 'err'
+export type IdPrefix = 'ses' | 'usr' | 'grt' | 'cnv' | 'msg' | 'evt' | 'opn' | 'sgn' | 'err' | 'dlv'
 
 /**
  * Makes an id such as `ses_Q7c1vK…`: the prefix and 128 random bits.

@@ -109,9 +109,11 @@ interface First {
 
 async function insert(parts: ConversationParts, id: string, { message, caller, receipt }: First): Promise<Inserted> {
   const now = parts.now()
+  const { outgoing } = parts
+  const { timing } = parts.settings
   const seen = emptyConversation(id, { caller, now })
   const decided = accepted(seen, { message, caller, now })
-  return insertConversation(await parts.scope(), { ...decided, seen, now, timing: parts.settings.timing, receipt })
+  return insertConversation(await parts.scope(), { ...decided, seen, now, timing, outgoing, receipt })
 }
 
 const undone = new Error('The Direct Conversation was not kept.')
@@ -129,18 +131,20 @@ async function insertBeside(
     const now = parts.now()
     const opened = directOpened(parent, id)
     const seen = { ...emptyConversation(id, { caller, now }), ...directBegins(parent) }
+    const { outgoing } = parts
     const { timing } = parts.settings
     let outcome: Inserted | null = null
     let told: ConversationRow | null = null
     try {
       await scope.db.transaction(async () => {
-        told = await changeConversation(scope, { ...opened, seen: parent, now, timing })
+        told = await changeConversation(scope, { ...opened, seen: parent, now, timing, outgoing })
         if (told === null) throw undone
         outcome = await insertConversation(scope, {
           ...withStanding(seen, accepted(seen, { message, caller, now })),
           seen,
           now,
           timing,
+          outgoing,
           receipt,
         })
         if (outcome.kept === null) throw undone

@@ -34,18 +34,19 @@ export async function closeConversation(
       if (row === null) return null
       if (!check(row)) return { row, isChanged: false }
       const now = parts.now()
+      const { outgoing } = parts
       const { timing } = parts.settings
       const own = closed(row, now)
       if (own === null) return { row, isChanged: false }
-      const mine: Change = { ...own, seen: row, now, timing }
+      const mine: Change = { ...own, seen: row, now, timing, outgoing }
       const parent = row.parent_id === null ? null : await findConversation(scope, row.parent_id)
       const direct = row.direct_id === null ? null : await findConversation(scope, row.direct_id)
       const told = parent === null ? null : directOver(parent, row)
       const over = direct === null ? null : closed(direct, now)
       const changed = await changeTogether(parts, [
-        ...(parent === null || told === null ? [] : [{ ...told, seen: parent, now, timing }]),
+        ...(parent === null || told === null ? [] : [{ ...told, seen: parent, now, timing, outgoing }]),
         mine,
-        ...(direct === null || over === null ? [] : [{ ...over, seen: direct, now, timing }]),
+        ...(direct === null || over === null ? [] : [{ ...over, seen: direct, now, timing, outgoing }]),
       ])
       const closedRow = changed?.find((one) => one.id === id)
       if (closedRow !== undefined) return { row: closedRow, isChanged: true }

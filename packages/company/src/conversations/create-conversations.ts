@@ -20,7 +20,7 @@ import { createTurnEngine, type TurnEngineParts } from './turns.ts'
 export interface ConversationsOptions
   extends Pick<
       ConversationParts,
-      'scope' | 'now' | 'random' | 'log' | 'settings' | 'sessionLimits' | 'agent' | 'changes'
+      'scope' | 'now' | 'random' | 'log' | 'settings' | 'sessionLimits' | 'agent' | 'changes' | 'outgoing'
     >,
     Pick<TurnEngineParts, 'registry' | 'supports' | 'grantableScopes' | 'standardLocale' | 'track'> {
   readonly faults: FaultSettings | null

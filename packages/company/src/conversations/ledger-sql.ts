@@ -2,6 +2,7 @@ import type { Scope } from '../store/database.ts'
 import { askedName, askedText, forMany } from '../store/for-many.ts'
 import { gathered } from '../store/gather.ts'
 import { type Statement, statement } from '../store/statement.ts'
+import { deliveryColumns, insertDeliveries, type NewDelivery } from '../webhooks/store.ts'
 import { castOf, conversationColumns } from './row.ts'
 
 /**
@@ -29,6 +30,8 @@ export interface Write {
   /** The columns that are set, by name. */
   readonly set: Values
   readonly events: readonly EventValues[]
+  /** What the company's own systems are told of it. */
+  readonly deliveries: readonly NewDelivery[]
   /** The receipt's; null where there is none. */
   readonly receipt: Values | null
 }
@@ -40,14 +43,20 @@ type Row = { readonly id: string }
  * when its message is known: then nothing is written.
  */
 export async function writeChange(scope: Scope, write: Write): Promise<boolean> {
-  const { id, head, set, events, receipt } = write
+  const { id, head, set, events, deliveries, receipt } = write
   const columns = Object.keys(set)
   const keys = events.flatMap(({ writtenFor }) => writtenFor ?? [])
   const values: Values & Row = { id, ...head }
   const own = { ...values, ...columnValues(set), ...keyValues(keys) }
   if (scope.db.name === 'postgres') {
-    const change = changeOf({ columns, events: events.length, keys: keys.length, receipt: receipt !== null })
-    return change(scope, { ...own, ...receipt, ...flat(events) })
+    const change = changeOf({
+      columns,
+      events: events.length,
+      keys: keys.length,
+      receipt: receipt !== null,
+      deliveries: deliveries.length,
+    })
+    return change(scope, { ...own, ...receipt, ...flat(events), ...flat(deliveries.map(asValues)) })
   }
   return scope.db.transaction(async () => {
     if (receipt !== null && (await hasReceipt(scope, receipt)).length > 0) return false
@@ -55,6 +64,7 @@ export async function writeChange(scope: Scope, write: Write): Promise<boolean> 
     if (rows.length === 0) return false
     await addEvents(scope, write)
     if (receipt !== null) await addReceipt(scope, { ...receipt, id })
+    await insertDeliveries(scope, deliveries)
     return true
   })
 }
@@ -64,10 +74,12 @@ export async function writeNew(
   scope: Scope,
   write: Write & { readonly receipt: Values },
 ): Promise<'kept' | 'taken' | 'gone'> {
-  const { id, head, set, events, receipt } = write
+  const { id, head, set, events, deliveries, receipt } = write
   const values = { ...set, ...head, ...receipt, id }
   if (scope.db.name === 'postgres') {
-    const rows = await unlessTaken(() => insertShape(events.length)(scope, { ...values, ...flat(events) }))
+    const insert = insertShape(events.length, deliveries.length)
+    const own = { ...values, ...flat(events), ...flat(deliveries.map(asValues)) }
+    const rows = await unlessTaken(() => insert(scope, own))
     if (rows === null) return 'taken'
     return rows.length === 1 ? 'kept' : 'gone'
   }
@@ -78,6 +90,7 @@ export async function writeNew(
     if (rows.length === 0) return 'gone'
     await addEvents(scope, write)
     await addReceipt(scope, values)
+    await insertDeliveries(scope, deliveries)
     return 'kept'
   })
 }
@@ -89,10 +102,14 @@ async function addEvents(scope: Scope, { id, head, events }: Write): Promise<voi
 const columnValues = (set: Values) =>
   Object.fromEntries(Object.entries(set).map(([name, value]) => [`set_${name}`, value]))
 const keyValues = (keys: readonly string[]) => Object.fromEntries(keys.map((key, at) => [`k${at}`, key]))
-const flat = (events: readonly EventValues[]) =>
-  Object.fromEntries(
-    events.flatMap((event, at) => Object.entries(event).map(([name, value]) => [`${name}${at}`, value])),
-  )
+const asValues = ({ id, endpoint, event, body }: NewDelivery) => ({
+  deliveryId: id,
+  deliveryTo: endpoint,
+  deliveryEvent: event,
+  deliveryBody: body,
+})
+const flat = (rows: readonly object[]) =>
+  Object.fromEntries(rows.flatMap((row, at) => Object.entries(row).map(([name, value]) => [`${name}${at}`, value])))
 
 const numbers: ReadonlySet<string> = new Set(['seen', 'lastEvent', 'oldestAt', 'now', 'code', 'messageEvent'])
 /** Whether a value of a change is a number. */
@@ -131,11 +148,24 @@ const receiptSelect = `insert into poppy_receipts ${receiptColumns}
     cast(:digest as text), cast(:code as bigint), cast(:answeredStatus as text), cast(:answeredResponder as text),
     cast(:messageEvent as bigint) from changed`
 
+const deliveredText = (deliveries: number) =>
+  deliveries === 0
+    ? ''
+    : `, delivered as (insert into poppy_deliveries ${deliveryColumns}
+  select cast(:company as text), v.id, v.endpoint, v.event, v.body, changed.id, null, cast(:now as bigint), 0,
+    cast(:now as bigint), null
+  from changed, lateral (values ${list(
+    deliveries,
+    (at) =>
+      `(cast(:deliveryId${at} as text), cast(:deliveryTo${at} as text), cast(:deliveryEvent${at} as text), cast(:deliveryBody${at} as text))`,
+  )}) as v (id, endpoint, event, body))`
+
 interface Shape {
   readonly columns: readonly string[]
   readonly events: number
   readonly keys: number
   readonly receipt: boolean
+  readonly deliveries: number
 }
 
 /** One for each set of columns and number of events: there are as many as there are rules. */
@@ -150,8 +180,9 @@ function changeOf(shape: Shape): (scope: Scope, values: Values & Row) => Promise
   return made
 }
 
-function makeChange({ columns, events, keys, receipt }: Shape) {
-  const also = `${events === 0 ? '' : toldText(events)}${receipt ? `, received as (${receiptSelect})` : ''}`
+function makeChange({ columns, events, keys, receipt, deliveries }: Shape) {
+  const received = receipt ? `, received as (${receiptSelect})` : ''
+  const also = `${events === 0 ? '' : toldText(events)}${received}${deliveredText(deliveries)}`
   const alone = onPostgres(`with changed as (${updateText(columns, keys)})${also} select id from changed`)
   const together = forMany<Row>(
     (names) => `with asked as (${askedText(names, isNumber)}), ${freeText}, changed as (
@@ -172,13 +203,13 @@ const freeText = `free as (select asked.* from asked, lateral (select version fr
     where company = :company and id = :id for update skip locked) as locked
   where version = :seen)`
 
-function insertShape(events: number): Statement<Values, Row> {
+function insertShape(events: number, deliveries: number): Statement<Values, Row> {
   const columns = conversationColumns
   return onPostgres(
     `with held as (select id from poppy_sessions where company = :company and id = :session_id for key share),
     changed as (insert into poppy_conversations (company, ${columns.join(', ')})
       select cast(:company as text), ${columns.map((column) => `cast(:${column} as ${castOf(column)})`).join(', ')}
-      from held returning id)${toldText(events)}, received as (${receiptSelect}) select id from changed`,
+      from held returning id)${toldText(events)}, received as (${receiptSelect})${deliveredText(deliveries)} select id from changed`,
   )
 }
 

@@ -1,4 +1,6 @@
 import type { Scope } from '../store/database.ts'
+import type { Outgoing } from '../webhooks/outgoing.ts'
+import type { NewDelivery } from '../webhooks/store.ts'
 import { careDue, type Timing } from './care.ts'
 import { eventId } from './cursor.ts'
 import { type EventValues, type Values, writeChange, writeNew } from './ledger-sql.ts'
@@ -19,6 +21,8 @@ export interface Change extends Decision {
   readonly receipt?: NewReceipt
   /** Each change says when the conversation has to be looked at next: what that depends on. */
   readonly timing: Timing
+  /** What the company's own systems are told of it, in its transaction; null or left out: nothing. */
+  readonly outgoing?: Outgoing | null | undefined
 }
 
 /**
@@ -34,6 +38,7 @@ export async function changeConversation(scope: Scope, change: Change): Promise<
     head: { ...headOf(next), seen: seen.version },
     set: { ...change.set, care_due_at: next.care_due_at },
     events: eventValues(change, next),
+    deliveries: deliveriesOf(change, next),
     receipt: change.receipt === undefined ? null : receiptValues(change.receipt, change, next),
   })
   return isMade ? next : null
@@ -56,6 +61,7 @@ export async function insertConversation(
     head: headOf(next),
     set: { ...next },
     events: eventValues(change, next),
+    deliveries: deliveriesOf(change, next),
     receipt: receiptValues(change.receipt, change, next),
   })
   return outcome === 'kept' ? { kept: next } : { kept: null, because: outcome }
@@ -99,6 +105,7 @@ export async function withConversation(
         seen: row,
         now: parts.now(),
         timing: parts.settings.timing,
+        outgoing: parts.outgoing,
       })
       if (changed !== null) {
         announce(parts, changed)
@@ -119,6 +126,7 @@ export async function withConversation(
 /** Tells whoever waits that a conversation has changed, after the commit, and has its turn begun where one is due. */
 export function announce(parts: ConversationParts, row: ConversationRow): void {
   parts.changes.changed(row.id)
+  parts.outgoing?.poke()
   if (row.turn_due_at !== null && row.turn_due_at <= parts.now()) parts.begin(row.id)
 }
 
@@ -170,6 +178,10 @@ function eventValues({ seen, events, now }: Change, next: ConversationRow): read
     const body = { id: eventId(next.id, number), type, created_at: at, ...members }
     return { number, type: isOwn ? `${type}.own` : type, body: JSON.stringify(body), writtenFor }
   })
+}
+
+function deliveriesOf({ seen, events, now, outgoing }: Change, next: ConversationRow): readonly NewDelivery[] {
+  return outgoing?.ofChange({ seen, next, events, now }) ?? []
 }
 
 function receiptValues(

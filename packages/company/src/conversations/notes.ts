@@ -83,6 +83,7 @@ export async function changeWithNote(
           seen,
           now,
           timing: parts.settings.timing,
+          outgoing: parts.outgoing,
         })
         if (row !== null) await insertNote(scope, note)
         return row

@@ -3,6 +3,7 @@ import type { CompanyAgent } from '../company-agent/turn.ts'
 import type { FaultPoint } from '../faults/faults.ts'
 import type { SessionLimits } from '../sessions/rights.ts'
 import type { Logger, Scope } from '../store/database.ts'
+import type { Outgoing } from '../webhooks/outgoing.ts'
 import type { ConversationQueue } from './ledger.ts'
 import type { People } from './presence.ts'
 import type { CheckedConversations } from './settings.ts'
@@ -23,6 +24,8 @@ export interface ConversationParts {
   readonly people: People
   /** Told of each change after its commit; whoever waits is told there. */
   readonly changes: Changes
+  /** What the company's own systems are told; null or left out where there are no webhooks. */
+  readonly outgoing?: Outgoing | null
   /** Lets the changes that this process makes of one conversation follow each other. */
   readonly queue: ConversationQueue
   /** Has a turn that is due begun, after that is committed. Where nobody does, it is found by looking. */

@@ -22,8 +22,8 @@ export interface FaultSettings {
   readonly dropAnswer?: (answer: AnswerAt) => boolean
   /**
    * Called at each point between a confirmation and what comes of it (Operations 5, 6), and between a message and its reply
-   * (7), before it goes on: whoever kills the process there sees what a crash at that point leaves. Given the operation's or
-   * the conversation's id.
+   * (7), before it goes on: whoever kills the process there sees what a crash at that point leaves. Given the operation's,
+   * the conversation's or the delivery's id.
    */
   readonly atPoint?: (point: FaultPoint, id: string) => void | Promise<void>
 }
@@ -48,8 +48,11 @@ export type ConversationPoint =
   | 'turn-ending'
   | 'turn-ended'
 
-/** A point of either. */
-export type FaultPoint = OperationPoint | ConversationPoint
+/** The point in the life of a webhook: once it was taken, before that is noted. */
+export type DeliveryPoint = 'delivered'
+
+/** A point of any of them. */
+export type FaultPoint = OperationPoint | ConversationPoint | DeliveryPoint
 
 /** Lets an answer through, or takes it away. */
 export type Faults = (request: Request, answer: Response) => Promise<Response>

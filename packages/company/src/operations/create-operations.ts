@@ -14,7 +14,7 @@ import { createWorker, type WorkerOptions } from './worker.ts'
 /** What {@link createOperations} needs. */
 export interface OperationsOptions
   extends Pick<OperationParts, 'scope' | 'now' | 'random' | 'hasPage' | 'changes'>,
-    Pick<WorkerOptions, 'log' | 'watch' | 'givenUp' | 'track' | 'news'> {
+    Pick<WorkerOptions, 'log' | 'watch' | 'givenUp' | 'track' | 'news' | 'outgoing'> {
   readonly operations: readonly Operation[]
   readonly hooks: OperationHooks
   readonly faults: FaultSettings | null

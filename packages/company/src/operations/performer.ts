@@ -3,6 +3,8 @@ import type { FaultPoint } from '../faults/faults.ts'
 import type { Logger, Scope } from '../store/database.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { forLog } from '../tools/run.ts'
+import type { Outgoing } from '../webhooks/outgoing.ts'
+import { insertDeliveries } from '../webhooks/store.ts'
 import { agreementOf, type Entry, type StoredOperation } from './agreement.ts'
 import type { Operation, WorkContext } from './definition.ts'
 import { digestOf } from './digest.ts'
@@ -10,6 +12,7 @@ import type { Tells } from './hooks.ts'
 import { isOutcome, type Outcome } from './outcome.ts'
 import { outcomeJson } from './outcome-json.ts'
 import { addToTrail, findOperation, finishOperation, startOperation, takeOver } from './store.ts'
+import type { Changed } from './transition.ts'
 import { type Ran, runWithin } from './within.ts'
 
 /**
@@ -32,6 +35,8 @@ export interface PerformerOptions {
   readonly at: (point: FaultPoint, operationId: string) => void | Promise<void>
   /** Told of each change of an operation, for whoever waits for one. */
   readonly changed: (operationId: string) => void
+  /** What the company's own systems are told; null or left out where there are no webhooks. */
+  readonly outgoing?: Outgoing | null
 }
 
 /** What came of one look at an operation's work. */
@@ -107,10 +112,8 @@ export function createPerformer(options: PerformerOptions): Performer {
     const { id, turn, unknown_since: since } = stored.operation
     // Each try takes a turn, and gives it up when it ends without an outcome: two of them.
     const attempt = Math.ceil(turn / 2) + 1
-    const taken = await takeOver(scope, {
-      id,
+    const taken = await takeFrom(scope, stored, 'no outcome in time', {
       turn,
-      now: now(),
       dueAt: now() + 2 * definition.performTimeout + writeMargin,
       ...(since === null ? { entry: { event: 'unknown', ...byWorker, detail: { why: 'no outcome in time' } } } : {}),
     })
@@ -127,6 +130,26 @@ export function createPerformer(options: PerformerOptions): Performer {
     if (!isEarly) return conclude(scope, stored, taken.turn, ran, { pause: pauseAfter(attempt) })
     const notYet = { how: 'returned', value: { outcome: 'unknown' } } as const
     return conclude(scope, stored, taken.turn, notYet, { pause: definition.performTimeout + writeMargin })
+  }
+
+  /** Takes over; where that is how its outcome becomes unknown, the company's own systems are told in the same transaction. */
+  async function takeFrom(
+    scope: Scope,
+    stored: StoredOperation,
+    why: string,
+    change: { readonly turn: number; readonly dueAt: number; readonly entry?: Entry },
+  ): Promise<Changed | null> {
+    const moment = now()
+    const own = { ...change, id: stored.operation.id, now: moment }
+    const told = change.entry?.event === 'unknown' ? (options.outgoing?.ofUnknown(stored, why, moment) ?? []) : []
+    if (told.length === 0) return takeOver(scope, own)
+    const taken = await scope.db.transaction(async () => {
+      const changed = await takeOver(scope, own)
+      if (changed !== null) await insertDeliveries(scope, told)
+      return changed
+    })
+    options.outgoing?.poke()
+    return taken
   }
 
   async function run(
@@ -171,10 +194,8 @@ export function createPerformer(options: PerformerOptions): Performer {
     const why = ran.how === 'returned' ? 'unknown' : ran.how
     // Later answers of this turn are too late from here on.
     const isNew = stored.operation.unknown_since === null && turn === 1
-    const taken = await takeOver(scope, {
-      id,
+    const taken = await takeFrom(scope, stored, why, {
       turn,
-      now: now(),
       dueAt: now() + pause,
       ...(isNew ? { entry: { event: 'unknown', ...byWorker, detail: { why } } } : {}),
     })

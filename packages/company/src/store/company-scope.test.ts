@@ -36,6 +36,7 @@ import * as attempts from '../sign-in/attempts.ts'
 import * as devices from '../sign-in/device/store.ts'
 import * as mediated from '../sign-in/mediated/store.ts'
 import * as signIn from '../sign-in/store.ts'
+import * as webhooks from '../webhooks/store.ts'
 import * as cleaning from './clean-up.ts'
 import type { Database, Scope } from './database.ts'
 
@@ -94,6 +95,9 @@ const operationsHere = [
   operationRow({ id: 'unknown', state: 'in_progress', expires_at: null, turn: 2, unknown_since: now }),
 ]
 const work = { id: 'tell:proposed:1', kind: 'tell', operation_id: 'proposed', payload: null, created_at: now } as const
+const about = { conversationId: 'talk', operationId: null }
+const delivery = { id: 'dlv_1', endpoint: 'desk', event: 'conversation.closed', body: '{"to":"ada"}', ...about, now }
+const due = { ...delivery, attempts: 0, due_at: now }
 const attempt = { kind: 'user_code:person', owner: 'ada' }
 
 /** A conversation for each thing that is done to one. */
@@ -241,6 +245,14 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   addWork: (scope) => outbox.addWork(scope, { ...work, id: 'cancel:begun', kind: 'cancel', due_at: now, attempts: 0 }),
   deleteWork: (scope) => outbox.deleteWork(scope, work),
   backlog: (scope) => outbox.backlog(scope, { now: later }),
+  insertDeliveries: (scope) => webhooks.insertDeliveries(scope, [{ ...delivery, id: 'dlv_2' }]),
+  dueDeliveries: (scope) => webhooks.dueDeliveries(scope, { endpoint: 'desk', now: later, limit: 10 }),
+  claimDelivery: (scope) => webhooks.claimDelivery(scope, { delivery: due, now: later, until: later + 1 }),
+  putOffDelivery: (scope) => webhooks.putOffDelivery(scope, { id: 'dlv_1', lease: now, dueAt: later }),
+  giveUpDelivery: (scope) => webhooks.giveUpDelivery(scope, { id: 'dlv_1', lease: now, now: later }),
+  deleteDelivery: (scope) => webhooks.deleteDelivery(scope, 'dlv_1'),
+  giveUpOthers: (scope) => webhooks.giveUpOthers(scope, { known: ['another'], dueBefore: later, now: later }),
+  deliveryBacklog: (scope) => webhooks.deliveryBacklog(scope, { now: later }),
   changeConversation: (scope) => ledger.changeConversation(scope, { ...said, seen: talk, now, timing: standardTiming }),
   insertConversation: (scope) =>
     ledger.insertConversation(scope, {
@@ -396,6 +408,7 @@ async function fill(scope: Scope): Promise<void> {
     .insertInto('poppy_steps')
     .values({ ...of, turn: 1, step: 1, digest: 'd', outcome: '{}', created_at: now })
     .execute()
+  await webhooks.insertDeliveries(scope, [delivery])
   await notes.insertNote(scope, { ...note, number: 1 })
   await presence.noteSeen(scope, { id: 'rita', name: 'Rita' }, now)
   await agents.addAgent(scope, { ...newAgent, client_id: 'https://agent.example/client', site: 'agent.example' })
@@ -435,6 +448,7 @@ it('each function of the chapters that asks the store is among the calls', () =>
     presence,
     streams,
     turns,
+    webhooks,
     cleaning,
   ].flatMap((chapter) =>
     Object.entries(chapter)
