@@ -86,6 +86,8 @@ export function createCompany(config: CompanyConfig): Company {
       counts: async (...asked) => (await load()).conversations.counts(...asked),
       lastMessages: async (...asked) => (await load()).conversations.lastMessages(...asked),
       colleagues: async (...asked) => (await load()).conversations.colleagues(...asked),
+      search: async (...asked) => (await load()).conversations.search(...asked),
+      audit: async (...asked) => (await load()).conversations.audit(...asked),
       read: async (...asked) => (await load()).conversations.read(...asked),
       present: async (...asked) => (await load()).conversations.present(...asked),
       withdraw: async (...asked) => (await load()).conversations.withdraw(...asked),

@@ -71,7 +71,7 @@ function cut(text: string): string {
     .slice(0, shownOfMessage * 4)
     .replace(/\s+/g, ' ')
     .trim()
-  if (line.length <= shownOfMessage && text.length <= shownOfMessage * 4) return line
+  if (line.length <= shownOfMessage && text.length <= shownOfMessage * 4) return line.toWellFormed()
   return `${line
     .slice(0, shownOfMessage)
     .toWellFormed()

@@ -1,4 +1,5 @@
 import { isId, PoppyError } from '@poppyseed/protocol'
+import { type AuditAsked, type AuditPage, readAudit } from '../audit/reading.ts'
 import type { Staff } from './held.ts'
 import { type InboxCounts, inboxCounts } from './inbox-counts.ts'
 import { type LastMessage, lastMessages } from './last-messages.ts'
@@ -7,6 +8,7 @@ import type { ConversationParts } from './parts.ts'
 import { staffSeen } from './presence.ts'
 import { type RightsParts, standingNow } from './rights-now.ts'
 import type { ConversationRow } from './row.ts'
+import { type SearchAsked, type SearchFound, searchConversations } from './search.ts'
 import { checkId, isStorable } from './staff-input.ts'
 import { type ConversationsAsked, type Phase, phasesOf } from './staff-lists.ts'
 import { heldConversations, type Place, queuedConversations } from './staff-store.ts'
@@ -39,6 +41,16 @@ export interface StaffReading {
   readonly lastMessages: (ids: readonly string[]) => Promise<ReadonlyMap<string, LastMessage>>
   /** Who of the staff is here: seen within two minutes, by name. */
   readonly colleagues: () => Promise<readonly Staff[]>
+  /**
+   * Searches for conversations: by an id, an account or an agent, and else in what was said and noted.
+   * @throws TypeError for a `since` that no search gave
+   */
+  readonly search: (asked: SearchAsked) => Promise<SearchFound>
+  /**
+   * Who of the staff did what, newest first.
+   * @throws TypeError for a filter that is none
+   */
+  readonly audit: (asked?: AuditAsked) => Promise<AuditPage>
   /**
    * A conversation with its notes and its newest events, 200 of them when `limit` is left out, or those before `before`.
    * @throws PoppyError `conversation_not_found`
@@ -93,6 +105,10 @@ export function createStaffReading(parts: ConversationParts & RightsParts): Staf
     },
 
     colleagues: async () => staffSeen(await parts.scope(), parts.now() - parts.settings.timing.absence),
+
+    search: async (asked) => searchConversations({ scope: await parts.scope(), now: parts.now() }, asked),
+
+    audit: async (asked) => readAudit(await parts.scope(), asked),
 
     async read(id, asked = {}) {
       const limit = checkLimit(asked.limit ?? mostOnPage, mostEvents)

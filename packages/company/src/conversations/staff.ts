@@ -112,6 +112,8 @@ export function withoutConversations(): CompanyConversations {
     counts: null,
     lastMessages: null,
     colleagues: null,
+    search: null,
+    audit: null,
     read: null,
     present: null,
     withdraw: null,

@@ -15,6 +15,7 @@ import { silent, stores } from '../../../../test/setup/stores.ts'
 import * as persons from '../accounts/person-store.ts'
 import * as accounts from '../accounts/store.ts'
 import * as agents from '../agents/store.ts'
+import * as audits from '../audit/reading.ts'
 import * as browsers from '../browser/store.ts'
 import { standardTiming } from '../conversations/care.ts'
 import * as last from '../conversations/last-messages.ts'
@@ -23,6 +24,7 @@ import * as notes from '../conversations/notes.ts'
 import * as personConversations from '../conversations/person-conversations.ts'
 import * as presence from '../conversations/presence.ts'
 import * as conversationRetention from '../conversations/retention.ts'
+import * as searching from '../conversations/search-store.ts'
 import * as staff from '../conversations/staff-store.ts'
 import * as conversations from '../conversations/store.ts'
 import * as streams from '../conversations/stream-store.ts'
@@ -282,6 +284,18 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   closedConversations: (scope) => staff.closedConversations(scope, { limit: 10, after: { at: later, id: 'z' } }),
   countForStaff: (scope) => staff.countForStaff(scope, { staffId: 'rita', most: 10 }),
   lastMessages: async (scope) => [...(await last.lastMessages(scope, ['talk', 'over']))],
+  conversationsByIds: (scope) => searching.conversationsByIds(scope, ['talk', 'over', 'none']),
+  conversationsOfAccount: (scope) => searching.conversationsOfAccount(scope, { account: 'ada', limit: 10 }),
+  conversationsOfAgents: (scope) =>
+    searching.conversationsOfAgents(scope, {
+      range: { from: 'https://agent.example/', to: 'https://agent.example0' },
+      limit: 10,
+    }),
+  candidates: (scope) => searching.candidates(scope, { half: 'open', after: { at: later, id: 'z' }, limit: 10 }),
+  saidIn: (scope) => searching.saidIn(scope, ['talk', 'over']),
+  saidBetween: (scope) => searching.saidBetween(scope, { id: 'talk', from: 1, before: 2 }),
+  notedIn: (scope) => searching.notedIn(scope, ['talk']),
+  readAudit: (scope) => audits.readAudit(scope, { conversation: 'talk', staff: 'rita', limit: 1 }),
   staffSeen: (scope) => presence.staffSeen(scope, now - 1),
   conversationsInCare: (scope) => staff.conversationsInCare(scope, { now: later, limit: 10 }),
   careLater: (scope) => staff.careLater(scope, { id: 'waits', version: 1 }, later),
@@ -411,6 +425,19 @@ async function fill(scope: Scope): Promise<void> {
   await webhooks.insertDeliveries(scope, [delivery])
   await notes.insertNote(scope, { ...note, number: 1 })
   await presence.noteSeen(scope, { id: 'rita', name: 'Rita' }, now)
+  await scope.db.query
+    .insertInto('poppy_audit')
+    .values({
+      ...of,
+      id: 'a',
+      at: now,
+      staff_id: 'rita',
+      staff_name: 'Rita',
+      act: 'took',
+      operation_id: null,
+      detail: '{}',
+    })
+    .execute()
   await agents.addAgent(scope, { ...newAgent, client_id: 'https://agent.example/client', site: 'agent.example' })
   await agents.blockAgent(scope, { clientId: 'https://agent.example/client', reason: null, now })
 }
@@ -444,6 +471,8 @@ it('each function of the chapters that asks the store is among the calls', () =>
     personConversations,
     staff,
     last,
+    searching,
+    audits,
     notes,
     presence,
     streams,

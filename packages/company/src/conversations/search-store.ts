@@ -1,0 +1,148 @@
+import { isId, type WireEventMessage } from '@poppyseed/protocol'
+import type { Scope } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import { type ConversationRow, conversationColumns } from './row.ts'
+import type { Place } from './staff-store.ts'
+
+/** Conversations, as they are searched: by an index where there is one, else one after the other, in small bites. */
+
+/** Conversations by their ids, in their order; those that are there. */
+export async function conversationsByIds(scope: Scope, ids: readonly string[]): Promise<readonly ConversationRow[]> {
+  const known = ids.filter(isId)
+  if (known.length === 0) return []
+  const { db, company } = scope
+  const rows = await db.query
+    .selectFrom('poppy_conversations')
+    .select([...conversationColumns])
+    .where('company', '=', company)
+    .where('id', 'in', known)
+    .execute()
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  return known.flatMap((id) => byId.get(id) ?? [])
+}
+
+/** What is known of a conversation that was found by an index. */
+export type Named = Pick<ConversationRow, 'id' | 'created_at' | 'client_id'>
+
+const named = ({ db, company }: Scope, limit: number) =>
+  db.query
+    .selectFrom('poppy_conversations')
+    .select(['id', 'created_at', 'client_id'])
+    .where('company', '=', company)
+    .limit(limit)
+
+/** Conversations of an account, in no order. */
+export async function conversationsOfAccount(
+  scope: Scope,
+  { account, limit }: { readonly account: string; readonly limit: number },
+): Promise<readonly Named[]> {
+  return named(scope, limit).where('account', '=', account).execute()
+}
+
+/** Ids of Personal Agents from one on, up to one that isn't among them; or that one alone. */
+export type AgentRange = { readonly from: string; readonly to: string } | { readonly clientId: string }
+
+/** Conversations of agents, in no order. */
+export async function conversationsOfAgents(
+  scope: Scope,
+  { range, limit }: { readonly range: AgentRange; readonly limit: number },
+): Promise<readonly Named[]> {
+  const query = named(scope, limit)
+  return 'clientId' in range
+    ? query.where('client_id', '=', range.clientId).execute()
+    : query.where('client_id', '>=', range.from).where('client_id', '<', range.to).execute()
+}
+
+/** A conversation that is to be looked through. */
+export interface Candidate extends Place {
+  readonly clientId: string
+  readonly account: string | null
+  readonly firstEvent: number
+  readonly lastEvent: number
+  readonly notes: number
+}
+
+/** The two halves of all conversations, each in the order of its index: newest first. */
+export type Half = 'open' | 'closed'
+
+/** The next ones that are to be looked through. */
+export async function candidates(
+  { db, company }: Scope,
+  { half, after, limit }: { readonly half: Half; readonly after?: Place | undefined; readonly limit: number },
+): Promise<readonly Candidate[]> {
+  const time = half === 'open' ? 'created_at' : 'closed_at'
+  let query = db.query
+    .selectFrom('poppy_conversations')
+    .select(['id', 'client_id', 'account', 'first_event', 'last_event', 'notes', `${time} as at`])
+    .where('company', '=', company)
+    .where('closed_at', half === 'open' ? 'is' : 'is not', null)
+  if (after !== undefined) query = query.where((eb) => eb(eb.refTuple(time, 'id'), '<', eb.tuple(after.at, after.id)))
+  const rows = await query.orderBy(time, 'desc').orderBy('id', 'desc').limit(limit).execute()
+  return rows.map((row) => ({
+    id: row.id,
+    at: row.at ?? 0,
+    clientId: row.client_id,
+    account: row.account,
+    firstEvent: row.first_event,
+    lastEvent: row.last_event,
+    notes: row.notes,
+  }))
+}
+
+/** What was said somewhere. */
+export interface Told {
+  readonly id: string
+  readonly text: string
+}
+
+interface Said {
+  readonly conversation_id: string
+  readonly body: string
+}
+
+const saidText = (ids: string) => `select e.conversation_id, e.body from poppy_events e
+  where e.company = :company and e.conversation_id in (${ids}) and e.type in ('message', 'message.own')`
+const said = statement<{ readonly ids: string }, Said>({
+  sqlite: saidText('select value from json_each(:ids)'),
+  postgres: saidText('select value from json_array_elements_text(cast(:ids as json))'),
+})
+
+/** All that was said in messages of these conversations. */
+export async function saidIn(scope: Scope, ids: readonly string[]): Promise<readonly Told[]> {
+  return ids.length === 0 ? [] : toldOf(await said(scope, { ids: JSON.stringify(ids) }))
+}
+
+const pieceText = `select conversation_id, body from poppy_events
+  where company = :company and conversation_id = :id and number >= :from and number < :before
+    and type in ('message', 'message.own')`
+const piece = statement<{ readonly id: string; readonly from: number; readonly before: number }, Said>({
+  sqlite: pieceText,
+  postgres: pieceText,
+})
+
+/** What was said in a piece of one conversation, by the numbers of its events. */
+export async function saidBetween(
+  scope: Scope,
+  { id, from, before }: { readonly id: string; readonly from: number; readonly before: number },
+): Promise<readonly Told[]> {
+  return toldOf(await piece(scope, { id, from, before }))
+}
+
+function toldOf(rows: readonly Said[]): readonly Told[] {
+  return rows.flatMap(({ conversation_id: id, body }) => {
+    const { text } = (JSON.parse(body) as { readonly message: WireEventMessage }).message
+    return text === undefined ? [] : [{ id, text }]
+  })
+}
+
+const notedText = (ids: string) => `select n.conversation_id as id, n.text as text from poppy_notes n
+  where n.company = :company and n.conversation_id in (${ids})`
+const noted = statement<{ readonly ids: string }, Told>({
+  sqlite: notedText('select value from json_each(:ids)'),
+  postgres: notedText('select value from json_array_elements_text(cast(:ids as json))'),
+})
+
+/** What staff noted of these conversations. */
+export async function notedIn(scope: Scope, ids: readonly string[]): Promise<readonly Told[]> {
+  return ids.length === 0 ? [] : noted(scope, { ids: JSON.stringify(ids) })
+}
