@@ -1,11 +1,13 @@
 import { makeId, type WireAgentMessage } from '@poppyseed/protocol'
 import { createChanges } from '../../packages/company/src/changes/changes.ts'
+import type { ToolOutcome } from '../../packages/company/src/company-agent/turn.ts'
 import { standardTiming } from '../../packages/company/src/conversations/care.ts'
 import { accepted, type Caller, emptyConversation } from '../../packages/company/src/conversations/conversation.ts'
 import { createConversationQueue, insertConversation } from '../../packages/company/src/conversations/ledger.ts'
 import type { ConversationParts } from '../../packages/company/src/conversations/parts.ts'
 import { forgetSeen, noteSeen, type People } from '../../packages/company/src/conversations/presence.ts'
 import type { ConversationRow, NewReceipt } from '../../packages/company/src/conversations/row.ts'
+import type { ToolsForStaff } from '../../packages/company/src/conversations/staff-tools.ts'
 import { systemRandom } from '../../packages/company/src/crypto/random.ts'
 import type { Scope } from '../../packages/company/src/store/database.ts'
 import { createWordings } from '../../packages/company/src/words/wording.ts'
@@ -56,6 +58,14 @@ const nobodyHere = (scope: Scope, time: () => number): People => ({
   wording: () => wordings.in('en'),
 })
 const wordings = createWordings({ standard: 'en-GB', words: {}, scopes: {} })
+
+/** What staff do with tools where a test has none. */
+export const noTools: Omit<ToolsForStaff, 'callTool' | 'givenUp'> = {
+  offered: async () => ({ tools: [], locked: [] }),
+  revise: async () => noOperation,
+  operation: async () => noOperation,
+}
+const noOperation: ToolOutcome = { ok: false, error: 'operation_not_found', description: 'There is none.' }
 
 /** Parts over a scope; `begun` has the ids whose turn was to be begun. */
 export function conversationParts(scope: Scope, more: Partial<ConversationParts> = {}) {

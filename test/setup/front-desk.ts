@@ -2,6 +2,7 @@ import type { CompanyAgent, CompanyConfig, Staff } from 'poppyseed'
 import { converse, type Page, pageOf, standingOf, words } from './converse.ts'
 import { makeInstances } from './instances.ts'
 import type { FreshStore } from './stores.ts'
+import type { WireAgent } from './wire-agent.ts'
 import type { Tokens } from './world.ts'
 
 /** A Company at two instances with an agent and people: a Personal Agent at one of them, staff at the other. */
@@ -16,7 +17,16 @@ export type FrontDesk = Awaited<ReturnType<typeof makeFrontDesk>>
 
 export async function makeFrontDesk(
   fresh: FreshStore,
-  { agent, conversations = {}, ...config }: Partial<CompanyConfig> & { readonly agent?: CompanyAgent | undefined } = {},
+  {
+    agent,
+    conversations = {},
+    prepare,
+    ...config
+  }: Partial<CompanyConfig> & {
+    readonly agent?: CompanyAgent | undefined
+    /** Called with the Personal Agent before anybody has read its document. */
+    readonly prepare?: (client: WireAgent) => void
+  } = {},
 ) {
   const both = { ...config, conversations, ...(agent === undefined ? {} : { agent }) }
   const {
@@ -29,6 +39,7 @@ export async function makeFrontDesk(
     { store: fresh.store(), config: both },
   ])
   const [first, second] = worlds as [(typeof worlds)[0], (typeof worlds)[0]]
+  prepare?.(client)
   turnTo(0)
   const tokens = await first.start(client)
   const talk = converse(client, tokens.access_token)

@@ -17,6 +17,7 @@ import type { Database } from '../../packages/company/src/store/database.ts'
 import { createToolRegistry } from '../../packages/company/src/tools/registry.ts'
 import { tool } from '../../packages/company/src/tools/tool.ts'
 import { createWordings } from '../../packages/company/src/words/wording.ts'
+import { noTools } from './conversation-parts.ts'
 import { Died } from './modelled-instance.ts'
 import { days } from './rows.ts'
 import { silent } from './stores.ts'
@@ -131,6 +132,7 @@ export function startDesk(options: {
   const engine = createTurnEngine(parts)
   const staff = createCompanyConversations({
     ...parts,
+    ...noTools,
     givenUp: givenUp.signal,
     callTool: (row, call) => callTool(parts, row, call),
   })

@@ -308,6 +308,7 @@ export function createCompany(config: CompanyConfig): Company {
           grantableScopes: grantableScopes(checked.signIn),
           track: lifecycle.track,
           writeOperation: operations.parts.write,
+          revising: operations.revising,
         })
   if (conversations !== null) durable.push(conversations.turns, conversations.care)
   const tokenSettings: TokenSettings = {

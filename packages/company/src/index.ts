@@ -23,7 +23,15 @@ export type { OpeningHours } from './conversations/opening-hours.ts'
 export type { PeopleSettings } from './conversations/people-settings.ts'
 export type { SearchAsked, SearchFound } from './conversations/search.ts'
 export type { ConversationSettings } from './conversations/settings.ts'
-export type { ClosedBy, CompanyConversations, StaffMessage } from './conversations/staff.ts'
+export type {
+  ClosedBy,
+  CompanyConversations,
+  OfferedToStaff,
+  StaffMessage,
+  StaffRevised,
+} from './conversations/staff.ts'
+export type { StaffAccount } from './conversations/staff-account.ts'
+export type { StaffOptions } from './conversations/staff-input.ts'
 export type { ConversationList, ConversationsAsked } from './conversations/staff-lists.ts'
 export type { ConversationsPage } from './conversations/staff-reading.ts'
 export type { ConversationNote, ConversationRead, ConversationRecord } from './conversations/staff-view.ts'

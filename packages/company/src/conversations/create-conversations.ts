@@ -3,6 +3,7 @@ import type { FaultSettings } from '../faults/faults.ts'
 import type { DurableWork } from '../lifecycle.ts'
 import type { StoredOperation } from '../operations/agreement.ts'
 import type { OperationNews } from '../operations/hooks.ts'
+import type { Revising } from '../operations/revising.ts'
 import type { Wordings } from '../words/wording.ts'
 import { careForConversations } from './caring.ts'
 import { createConversationQueue } from './ledger.ts'
@@ -10,8 +11,9 @@ import { createOperationNews } from './operation-news.ts'
 import type { ConversationParts } from './parts.ts'
 import { createPeople } from './presence.ts'
 import { type CompanyConversations, createCompanyConversations } from './staff.ts'
+import { operationNow, reviseUnderRights } from './staff-revising.ts'
 import { createStreams, type Streams } from './streaming.ts'
-import { callTool } from './turn-tools.ts'
+import { callTool, offeredNow } from './turn-tools.ts'
 import { createTurnEngine, type TurnEngineParts } from './turns.ts'
 
 /** Conversations, put together. */
@@ -31,6 +33,8 @@ export interface ConversationsOptions
   readonly organization: string
   /** An operation as it travels. */
   readonly writeOperation: (stored: StoredOperation) => WireOperation
+  /** Revises operations for staff. */
+  readonly revising: Revising
   /** Aborts when the Company begins to close. */
   readonly ending: AbortSignal
 }
@@ -71,10 +75,14 @@ export function createConversations({
   }
   const streams = settings.streams && createStreams({ ...parts, settings: settings.streams, ending })
   const turns = createTurnEngine({ ...parts, ...options, wordings })
+  const toolParts = { ...parts, ...options }
   const ofCompany = createCompanyConversations({
     ...parts,
     givenUp,
-    callTool: (row, call) => callTool({ ...parts, ...options }, row, call),
+    callTool: (row, call) => callTool(toolParts, row, call),
+    offered: (row) => offeredNow(toolParts, row),
+    revise: (row, revision) => reviseUnderRights(toolParts, row, revision),
+    operation: (row, id) => operationNow(toolParts, row, id),
   })
   const care: DurableWork = { sweep: () => careForConversations(parts), stop: () => {} }
   const news = createOperationNews(parts, { write: options.writeOperation })

@@ -25,6 +25,8 @@ export type Because =
   | 'already_allowed'
   /** There is no Company Agent to hand back to. */
   | 'no_agent'
+  /** This was done before, with the same key: it isn't done twice. */
+  | 'already_done'
 
 const descriptions: Readonly<Record<Because, string>> = {
   held_by_other: 'A colleague has this conversation.',
@@ -33,6 +35,7 @@ const descriptions: Readonly<Record<Because, string>> = {
   direct_open: 'The User takes part in a Direct Conversation beside this one.',
   already_allowed: 'The sign-in allows that already.',
   no_agent: 'There is no Company Agent that could go on with it.',
+  already_done: 'This was done already. It isn’t done twice.',
 }
 
 /** What staff are told: `staff_conflict`, with the reason in `extra.because`. */

@@ -1,9 +1,8 @@
 import type { Scope } from '../store/database.ts'
 import type { NotesTable } from '../store/tables.ts'
-import { announce, changeConversation } from './ledger.ts'
+import { changeWith } from './changing.ts'
 import type { ConversationParts } from './parts.ts'
 import type { ConversationRow, Decision } from './row.ts'
-import { findConversation } from './store.ts'
 
 /** What stays within the company: notes of staff, and replies of the Company Agent that came too late (7.9). */
 
@@ -56,9 +55,6 @@ export async function insertNote({ db, company }: Scope, note: NoteRow): Promise
     .execute()
 }
 
-/** How often it is tried again after somebody else's change. */
-const mostTries = 50
-
 /**
  * Changes a conversation and adds a note with it. Null when there is no such conversation.
  * @param decide pure: gives the change, without what counts the note, or throws
@@ -68,32 +64,17 @@ export async function changeWithNote(
   id: string,
   decide: (row: ConversationRow) => { readonly decision: Decision; readonly note: NewNote },
 ): Promise<ConversationRow | null> {
-  const scope = await parts.scope()
-  return parts.queue.run(id, async () => {
-    for (let tries = 0; tries < mostTries; tries++) {
-      const seen = await findConversation(scope, id)
-      if (seen === null) return null
-      const { decision, note: asked } = decide(seen)
-      const now = parts.now()
-      const { set, note } = noted(seen, { ...asked, now })
-      const changed = await scope.db.transaction(async () => {
-        const row = await changeConversation(scope, {
-          ...decision,
-          set: { ...decision.set, ...set },
-          seen,
-          now,
-          timing: parts.settings.timing,
-          outgoing: parts.outgoing,
-        })
-        if (row !== null) await insertNote(scope, note)
-        return row
-      })
-      if (changed === null) continue
-      announce(parts, changed)
-      return changed
-    }
-    throw new Error('A conversation changes faster than a note can be added.')
-  })
+  const settled = await changeWith(
+    parts,
+    id,
+    (row, now) => {
+      const { decision, note: asked } = decide(row)
+      const { set, note } = noted(row, { ...asked, now })
+      return { ...decision, set: { ...decision.set, ...set }, note }
+    },
+    (scope, { decided }) => insertNote(scope, decided.note),
+  )
+  return settled?.row ?? null
 }
 
 /** All notes of a conversation, oldest first. */

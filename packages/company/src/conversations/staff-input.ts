@@ -24,6 +24,22 @@ export function checkId(id: string): string {
   return id
 }
 
+/** What goes with each act of staff. */
+export interface StaffOptions {
+  /**
+   * Something of your own, such as a form's id, of at most 200 characters: the same act of the same member of staff with the same
+   * key is done once, and gives the conversation as it is the next time.
+   */
+  readonly key?: string
+}
+
+/** @throws TypeError */
+export function checkKey(options: StaffOptions): string | undefined {
+  const key: unknown = isPlain(options) ? options.key : null
+  if (key === undefined || (isText(key, 200) && isStorable(key))) return key
+  throw new TypeError("The last parameter is { key: '…' }, a text of at most 200 characters, or is left out.")
+}
+
 /** Whether something can be stored, and so be looked for. */
 export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed()

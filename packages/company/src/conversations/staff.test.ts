@@ -1,6 +1,6 @@
 import { PoppyError } from '@poppyseed/protocol'
 import { describe, expect, it } from 'vitest'
-import { caller, conversationParts, startConversation } from '../../../../test/setup/conversation-parts.ts'
+import { caller, conversationParts, noTools, startConversation } from '../../../../test/setup/conversation-parts.ts'
 import { grantRow, sessionRow, now as start } from '../../../../test/setup/rows.ts'
 import { stores } from '../../../../test/setup/stores.ts'
 import { insertSession } from '../sessions/store.ts'
@@ -52,6 +52,7 @@ describe.each(stores)('Staff on $name', { timeout: 60_000 }, ({ missing, fresh }
       const { parts, begun } = conversationParts(one, { now: () => clock.now, agent: async function* () {} })
       const staff = createCompanyConversations({
         ...parts,
+        ...noTools,
         givenUp: new AbortController().signal,
         callTool: async (row, { name, staff: by }) => ({ ok: true, value: [row.id, name, by] }),
       })

@@ -1,32 +1,13 @@
-import { base64url, coversScopes, formatScope, makeId, PoppyError, parseScope } from '@poppyseed/protocol'
-import type { ToolOutcome } from '../company-agent/turn.ts'
+import type { LockedTool, ToolOutcome, TurnTool } from '../company-agent/turn.ts'
 import type { SignedInPrincipal } from '../tools/tool.ts'
-import { closeConversation } from './closing.ts'
-import { userRequested } from './direct.ts'
-import {
-  given,
-  handedBack,
-  proposed,
-  putBack,
-  released,
-  replied,
-  requireHeld,
-  type Staff,
-  signInAsked,
-  staffConflict,
-  taken,
-} from './held.ts'
-import { withConversation } from './ledger.ts'
-import { changeWithNote } from './notes.ts'
-import { useAccount } from './owning.ts'
+import type { Staff } from './held.ts'
 import type { ConversationParts } from './parts.ts'
-import { standingNow } from './rights-now.ts'
-import type { ConversationRow, Decision } from './row.ts'
-import { checkId, checkSentence, checkStaff, checkText, checkWritten } from './staff-input.ts'
+import { createStaffAccounts, type StaffAccount } from './staff-account.ts'
+import { createStaffActs } from './staff-acts.ts'
+import type { StaffOptions } from './staff-input.ts'
 import { createStaffReading, type StaffReading } from './staff-reading.ts'
-import { heldConversations, queuedConversations } from './staff-store.ts'
-import { type ConversationRecord, recordOf } from './staff-view.ts'
-import { findConversation } from './store.ts'
+import { createStaffTools, type ToolsForStaff } from './staff-tools.ts'
+import type { ConversationRecord } from './staff-view.ts'
 
 /**
  * `company.conversations`: what the company's own people see and do (7.9). Each call is checked against the conversation as
@@ -46,28 +27,55 @@ export interface ClosedBy {
   readonly by: string
 }
 
+/** What a member of staff revises an operation with. */
+export interface StaffRevised {
+  /** The operation's id. */
+  readonly operation: string
+  /** The revision that is the latest now, as far as they know. */
+  readonly revision: number
+  /** The input that the operation is called with instead. */
+  readonly input: unknown
+}
+
+/** Which tools there are for the rights of a conversation. */
+export interface OfferedToStaff {
+  readonly tools: readonly TurnTool[]
+  /** Those that may not be called now, and what each needs. */
+  readonly locked: readonly LockedTool[]
+}
+
 /**
  * `company.conversations`. What takes an id throws PoppyError `conversation_not_found` where there is none, and
  * `conversation_closed` where it is over; `staff_conflict`, with the reason in `extra.because`, where a colleague has it, nobody
  * took it, or what is asked for doesn't fit.
+ *
+ * Each act stands in the audit, in the same transaction as what it changes; what changes nothing doesn't. With `options.key` it is
+ * done once: the same member of staff, act, conversation and key give the conversation as it is the next time.
  */
 export interface CompanyConversations extends StaffReading {
   /** A sign of life: whoever gives none for two minutes is gone, and what they have goes back to the queue. */
   readonly present: (staff: Staff) => Promise<void>
   /** Goes: what they have goes back to the queue at once. */
-  readonly withdraw: (staff: Staff) => Promise<void>
+  readonly withdraw: (staff: Staff, options?: StaffOptions) => Promise<void>
   /** Takes a conversation, out of the queue or from the Company Agent, whose turn ends with that. */
-  readonly take: (id: string, staff: Staff) => Promise<ConversationRecord>
-  /** Takes the one that waits longest; null where nobody waits. */
-  readonly takeNext: (staff: Staff) => Promise<ConversationRecord | null>
+  readonly take: (id: string, staff: Staff, options?: StaffOptions) => Promise<ConversationRecord>
+  /** Takes the one that waits longest; null where nobody waits. The same key gives the one that was taken with it. */
+  readonly takeNext: (staff: Staff, options?: StaffOptions) => Promise<ConversationRecord | null>
   /** Puts it back into the queue, where it waits since it first did. */
-  readonly release: (id: string, staff: Staff) => Promise<ConversationRecord>
-  /** Gives it to a colleague. */
-  readonly give: (id: string, staff: Staff, to: Staff) => Promise<ConversationRecord>
+  readonly release: (id: string, staff: Staff, options?: StaffOptions) => Promise<ConversationRecord>
+  /** Gives it to a colleague. One who gives no sign of life for two minutes loses it to the queue. */
+  readonly give: (id: string, staff: Staff, to: Staff, options?: StaffOptions) => Promise<ConversationRecord>
   /** Answers, as a person (7.8). */
-  readonly reply: (id: string, staff: Staff, message: StaffMessage) => Promise<ConversationRecord>
+  readonly reply: (
+    id: string,
+    staff: Staff,
+    message: StaffMessage,
+    options?: StaffOptions,
+  ) => Promise<ConversationRecord>
   /** Writes a note that never leaves the company: of whoever has it or not, and of one that is closed too. */
-  readonly note: (id: string, staff: Staff, text: string) => Promise<ConversationRecord>
+  readonly note: (id: string, staff: Staff, text: string, options?: StaffOptions) => Promise<ConversationRecord>
+  /** Notes in the audit that somebody reads a conversation: once in ten minutes for each of them. Changes nothing else. */
+  readonly noteRead: (id: string, staff: Staff) => Promise<void>
   /**
    * Hands it back to the Company Agent, which answers what is still unanswered. `note` is for the Company Agent alone, `text`
    * a last word to the other side.
@@ -76,9 +84,10 @@ export interface CompanyConversations extends StaffReading {
     id: string,
     staff: Staff,
     words?: { readonly note?: string; readonly text?: string },
+    options?: StaffOptions,
   ) => Promise<ConversationRecord>
   /** Asks to talk with the User themselves (7.10); `reason` is a sentence for them. */
-  readonly askForUser: (id: string, staff: Staff, reason: string) => Promise<ConversationRecord>
+  readonly askForUser: (id: string, staff: Staff, reason: string, options?: StaffOptions) => Promise<ConversationRecord>
   /**
    * Asks for a sign-in, or for more of one: with these scopes, separated by spaces (7.11), and says so in a message: `text`, or
    * words of the library's.
@@ -87,20 +96,52 @@ export interface CompanyConversations extends StaffReading {
     id: string,
     staff: Staff,
     asked?: { readonly scope?: string; readonly text?: string },
+    options?: StaffOptions,
   ) => Promise<ConversationRecord>
   /**
    * Opens the account of the User, on purpose: from then on the conversation belongs to it (7.2). Gives the Principal as its
-   * rights are at this moment, for the company's own pages.
+   * rights are at this moment, for the company's own pages. It stays open for whoever opened it, until they close it or lose the
+   * conversation, and for that sign-in alone. A key that was used opens nothing again: then it is `already_done`.
    * @throws PoppyError `sign_in_required` when the User is signed out now, or signed in to another account
    */
-  readonly openAccount: (id: string, staff: Staff) => Promise<SignedInPrincipal>
+  readonly openAccount: (id: string, staff: Staff, options?: StaffOptions) => Promise<SignedInPrincipal>
+  /** Closes the account again, for whoever has the conversation. */
+  readonly closeAccount: (id: string, staff: Staff, options?: StaffOptions) => Promise<ConversationRecord>
+  /** How the account stands for a member of staff at this moment; `closed` for whoever doesn't have the conversation. */
+  readonly account: (id: string, staff: Staff) => Promise<StaffAccount>
   /**
    * Runs a tool, or proposes an operation, with the rights that the conversation has at this moment (7.11). What is refused is
-   * told in the outcome, to the member of staff alone. Nobody of the company can confirm an operation.
+   * told in the outcome, to the member of staff alone. Nobody of the company can confirm an operation. A tool never runs twice
+   * for a key: the second call is `staff_conflict`, `already_done`.
    */
-  readonly callTool: (id: string, staff: Staff, name: string, input: unknown) => Promise<ToolOutcome>
+  readonly callTool: (
+    id: string,
+    staff: Staff,
+    name: string,
+    input: unknown,
+    options?: StaffOptions,
+  ) => Promise<ToolOutcome>
+  /**
+   * Gives a proposal other terms: its own `propose` works them out from the new input, with the rights that the conversation has
+   * at this moment. It is one of the conversation's account or, where it is no account's, was proposed in it. The revision before
+   * can't be confirmed any more; what is about another thing is proposed anew instead. What is refused is told in the outcome:
+   * `operation_not_found`, `revision_conflict` where another revision is the latest, and what `callTool` tells.
+   */
+  readonly reviseOperation: (
+    id: string,
+    staff: Staff,
+    revised: StaffRevised,
+    options?: StaffOptions,
+  ) => Promise<ToolOutcome>
+  /** Which tools there are at this moment, and what those need that may not be called. For a blocked agent there are none. */
+  readonly offered: (id: string, staff: Staff) => Promise<OfferedToStaff>
   /** Closes it (7.12): for its member of staff, for anybody while nobody has it, and for the company's own code. */
-  readonly close: (id: string, by: Staff | ClosedBy, reason?: string) => Promise<ConversationRecord>
+  readonly close: (
+    id: string,
+    by: Staff | ClosedBy,
+    reason?: string,
+    options?: StaffOptions,
+  ) => Promise<ConversationRecord>
 }
 
 /** What a Company has that has no conversations: each call says what to write. */
@@ -123,11 +164,16 @@ export function withoutConversations(): CompanyConversations {
     give: null,
     reply: null,
     note: null,
+    noteRead: null,
     handBack: null,
     askForUser: null,
     askForSignIn: null,
     openAccount: null,
+    closeAccount: null,
+    account: null,
     callTool: null,
+    reviseOperation: null,
+    offered: null,
     close: null,
   }
   const refuse = async () => {
@@ -136,219 +182,12 @@ export function withoutConversations(): CompanyConversations {
   return Object.fromEntries(Object.keys(names).map((name) => [name, refuse])) as unknown as CompanyConversations
 }
 
-/** A tool that a member of staff calls. */
-export interface StaffCall {
-  readonly name: string
-  readonly input: unknown
-  /** The same for no other call. */
-  readonly callId: string
-  readonly signal: AbortSignal
-  /** The member of staff, by the company's id for them. */
-  readonly staff: string
-}
-
 /** Makes `company.conversations`. */
-export function createCompanyConversations(
-  parts: ConversationParts & {
-    /** Calls a tool with the rights that the conversation has now (reading 22). */
-    readonly callTool: (row: ConversationRow, call: StaffCall) => Promise<ToolOutcome>
-    /** Aborts when the Company closes and waits no longer for what runs. */
-    readonly givenUp: AbortSignal
-  },
-): CompanyConversations {
-  const newId = () => makeId('msg', parts.random)
-
-  const notFound = (id: string) =>
-    new PoppyError('conversation_not_found', { description: `There is no conversation ${id}.` })
-
-  async function existing(id: string): Promise<ConversationRow> {
-    const row = await findConversation(await parts.scope(), checkId(id))
-    if (row === null) throw notFound(id)
-    return row
-  }
-
-  /** Whoever does something is there. */
-  async function seen(staff: Staff): Promise<Staff> {
-    const checked = checkStaff(staff)
-    await parts.people.seen(checked)
-    return checked
-  }
-
-  async function change(id: string, decide: (row: ConversationRow) => Decision | null): Promise<ConversationRecord> {
-    const settled = await withConversation(parts, checkId(id), decide)
-    if (settled === null) throw notFound(id)
-    return recordOf(settled.row)
-  }
-
+export function createCompanyConversations(parts: ConversationParts & ToolsForStaff): CompanyConversations {
   return {
     ...createStaffReading(parts),
-
-    async present(staff) {
-      await seen(staff)
-    },
-
-    async withdraw(staff) {
-      const { id } = checkStaff(staff)
-      await parts.people.gone(id)
-      for (const held of await heldConversations(await parts.scope(), id))
-        await change(held.id, (row) => (row.held_by === id ? putBack(row, parts.now()) : null))
-    },
-
-    async take(id, staff) {
-      const who = await seen(staff)
-      return change(id, (row) => taken(row, who))
-    },
-
-    async takeNext(staff) {
-      const who = await seen(staff)
-      const scope = await parts.scope()
-      for (;;) {
-        const waiting = await queuedConversations(scope, 20)
-        if (waiting.length === 0) return null
-        for (const { id } of waiting) {
-          // Whoever was quicker has that one; the next one waits too.
-          const decide = (row: ConversationRow) => (row.status === 'queued' ? taken(row, who) : null)
-          const settled = await withConversation(parts, id, decide)
-          if (settled?.isChanged === true) return recordOf(settled.row)
-        }
-      }
-    },
-
-    async release(id, staff) {
-      const who = await seen(staff)
-      return change(id, (row) => released(row, who, parts.now()))
-    },
-
-    async give(id, staff, to) {
-      const who = await seen(staff)
-      const colleague = checkStaff(to)
-      return change(id, (row) => given(row, who, colleague))
-    },
-
-    async reply(id, staff, message) {
-      const written = { id: newId(), ...checkWritten(message) }
-      const who = await seen(staff)
-      return change(id, (row) => replied(row, who, written))
-    },
-
-    async note(id, staff, text) {
-      const note = { kind: 'note', staff: checkStaff(staff), text: checkText('A note', text) } as const
-      await seen(staff)
-      const row = await changeWithNote(parts, checkId(id), () => ({ decision: { set: {}, events: [] }, note }))
-      if (row === null) throw notFound(id)
-      return recordOf(row)
-    },
-
-    async handBack(id, staff, words = {}) {
-      const { note, text } = words
-      const last = text === undefined ? undefined : { id: newId(), ...checkWritten({ text }) }
-      const told = note === undefined ? null : checkText('A note', note)
-      const who = await seen(staff)
-      const decide = (row: ConversationRow) => {
-        const decided = handedBack(row, { staff: who, now: parts.now(), last })
-        if (parts.agent === null) throw staffConflict('no_agent')
-        return decided
-      }
-      if (told === null) return change(id, decide)
-      const row = await changeWithNote(parts, checkId(id), (current) => ({
-        decision: decide(current),
-        note: { kind: 'handback', staff: who, text: told },
-      }))
-      if (row === null) throw notFound(id)
-      return recordOf(row)
-    },
-
-    async askForUser(id, staff, reason) {
-      const sentence = checkSentence('reason', reason)
-      const who = await seen(staff)
-      return change(id, (row) => userRequested(row, { reason: sentence, staff: who }))
-    },
-
-    async askForSignIn(id, staff, asked = {}) {
-      const needed = readScope(asked.scope ?? '')
-      const text = asked.text === undefined ? undefined : checkText('text', asked.text)
-      const who = await seen(staff)
-      const row = await existing(id)
-      requireHeld(row, who)
-      const { principal } = await standingNow(parts, row)
-      if (principal.account !== null && coversScopes(principal.scopes, needed)) throw staffConflict('already_allowed')
-      const error = principal.account === null ? 'sign_in_required' : 'insufficient_scope'
-      const scope = formatScope(needed)
-      const message = { id: newId(), text: text ?? wordsFor(row, error, needed) }
-      return change(id, (current) =>
-        signInAsked(current, who, { error, scope: scope === '' ? undefined : scope, message }),
-      )
-    },
-
-    async openAccount(id, staff) {
-      const who = await seen(staff)
-      for (;;) {
-        const row = await existing(id)
-        requireHeld(row, who)
-        const { principal } = await standingNow(parts, row)
-        let isOld = false
-        await change(id, (current) => {
-          requireHeld(current, who)
-          // The rights are of the last accepted message: of one that came meanwhile they may be others.
-          isOld = !haveSameRights(current, row)
-          const set = isOld ? {} : useAccount(current, principal)
-          return Object.keys(set).length === 0 ? null : { set, events: [] }
-        })
-        if (!isOld) return principal as SignedInPrincipal
-      }
-    },
-
-    async callTool(id, staff, name, input) {
-      const who = await seen(staff)
-      const row = await existing(id)
-      requireHeld(row, who)
-      const callId = base64url(parts.random(16))
-      const outcome = await parts.callTool(row, { name, input, callId, signal: parts.givenUp, staff: who.id })
-      if (outcome.ok && 'operation' in outcome) {
-        const message = { id: newId(), operation: outcome.operation }
-        await change(id, (current) => proposed(current, who, message))
-      }
-      return outcome
-    },
-
-    async close(id, by, reason) {
-      const staff = 'by' in by ? null : await seen(by)
-      const named = staff ?? checkStaff({ id: (by as ClosedBy).by, name: (by as ClosedBy).by })
-      const why = reason === undefined ? null : checkSentence('reason', reason)
-      const closed = await closeConversation(parts, checkId(id), (row) => {
-        if (staff !== null && row.held_by !== null && row.held_by !== staff.id) throw staffConflict('held_by_other')
-        return true
-      })
-      if (closed === null) throw notFound(id)
-      if (closed.isChanged && why !== null)
-        await changeWithNote(parts, id, () => ({
-          decision: { set: {}, events: [] },
-          note: { kind: 'note', staff: named, text: why },
-        }))
-      return recordOf(closed.row)
-    },
+    ...createStaffActs(parts),
+    ...createStaffAccounts(parts),
+    ...createStaffTools(parts),
   }
-
-  function wordsFor(
-    row: ConversationRow,
-    error: 'sign_in_required' | 'insufficient_scope',
-    scopes: readonly string[],
-  ): string {
-    const { say, scope } = parts.people.wording(row)
-    if (error === 'sign_in_required') return say('people.signIn')
-    return say('people.moreRights', { rights: scopes.map((one) => scope(one).text).join(', ') })
-  }
-}
-
-function haveSameRights(left: ConversationRow, right: ConversationRow): boolean {
-  const of = ({ session_id, grant_id, scopes, epoch }: ConversationRow) =>
-    [session_id, grant_id, scopes, epoch].join('\n')
-  return of(left) === of(right)
-}
-
-/** @throws TypeError */
-function readScope(scope: string): readonly string[] {
-  const scopes = scope === '' ? [] : typeof scope === 'string' ? parseScope(scope) : null
-  if (scopes === null) throw new TypeError("scope is what is needed, such as 'poppy:read poppy:write'.")
-  return scopes
 }

@@ -2,7 +2,7 @@ import { coversScopes, formatScope, operationSchema, PoppyError } from '@poppyse
 import type { LockedTool, ToolOutcome, TurnTool } from '../company-agent/turn.ts'
 import type { Principal } from '../sessions/principal.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
-import type { Tool } from '../tools/tool.ts'
+import type { Tool, ToolContext } from '../tools/tool.ts'
 import { withConversation } from './ledger.ts'
 import { useAccount } from './owning.ts'
 import type { ConversationParts } from './parts.ts'
@@ -33,6 +33,8 @@ export interface Call {
   readonly signal: AbortSignal
   /** The member of staff who calls it; left out for the Company Agent. */
   readonly staff?: string
+  /** Called with whom it is called for, once rights and input are found right and before anything runs. */
+  readonly before?: (principal: Principal) => Promise<void>
 }
 
 /** Characters of JSON that a result may have: it is kept with the turn, and a model reads it. */
@@ -53,15 +55,34 @@ const refusedBefore: ReadonlySet<string> = new Set([
  * @param row as it was read a moment ago
  */
 export async function callTool(parts: ToolParts, row: ConversationRow, call: Call): Promise<ToolOutcome> {
+  const tool = parts.registry.find(call.name)
+  return underRights(
+    parts,
+    row,
+    (principal) => run(parts, row, call, principal),
+    (outcome) => tool !== undefined && usesAccount(tool, outcome),
+  )
+}
+
+/**
+ * Does something with the rights that a conversation has now, or tells why not.
+ * @param row as it was read a moment ago
+ * @param uses whether what came of it used the account, where there is one
+ */
+export async function underRights(
+  parts: ConversationParts,
+  row: ConversationRow,
+  work: (principal: Principal) => Promise<ToolOutcome>,
+  uses: (outcome: ToolOutcome) => boolean,
+): Promise<ToolOutcome> {
   const { principal, session } = await standingNow(parts, row)
   // 4.1: nothing is done any more for an agent that the company keeps out
   if (session === 'blocked')
     return { ok: false, error: 'invalid_token', description: 'The Session may not be used any more.' }
   const { account } = principal
   if (account !== null && row.account !== null && row.account !== account) return otherAccount
-  const tool = parts.registry.find(call.name)
-  const outcome = await run(parts, row, call, principal)
-  if (tool === undefined || account === null || !usesAccount(tool, outcome)) return outcome
+  const outcome = await work(principal)
+  if (account === null || !uses(outcome)) return outcome
   try {
     await withConversation(
       parts,
@@ -91,19 +112,15 @@ function usesAccount(tool: Tool, outcome: ToolOutcome): boolean {
   return tool.scopes.length > 0 || tool.proposes
 }
 
-async function run(
-  parts: ToolParts,
-  row: ConversationRow,
-  { name, input, callId, signal, staff }: Call,
-  principal: Principal,
-): Promise<ToolOutcome> {
+async function run(parts: ToolParts, row: ConversationRow, call: Call, principal: Principal): Promise<ToolOutcome> {
+  const { name, input, before } = call
   try {
-    const { json } = await parts.registry.call(name, input, {
-      principal,
-      signal,
-      via: 'conversation',
-      conversation: Object.freeze({ id: row.id, callId, ...(staff === undefined ? {} : { staff }) }),
-    })
+    const { json } = await parts.registry.call(
+      name,
+      input,
+      contextOf(row, call, principal),
+      before === undefined ? {} : { before: () => before(principal) },
+    )
     if (json.length > longestResult)
       return { ok: false, error: 'tool_failed', description: 'The result is too large for a conversation.' }
     const value: unknown = JSON.parse(json)
@@ -111,15 +128,30 @@ async function run(
     const { operation } = value as { readonly operation: unknown }
     return { ok: true, operation: operationSchema.parse(operation), value }
   } catch (error) {
-    if (!(error instanceof PoppyError)) throw error
-    const { code, description, scope, extra } = error
-    return {
-      ok: false,
-      error: code,
-      description: description ?? code,
-      ...(scope === undefined ? {} : { scope }),
-      ...(extra?.issues === undefined ? {} : { issues: extra.issues }),
-    }
+    return refusedOutcome(error)
+  }
+}
+
+/** What a call in a conversation is told beside its input. */
+export function contextOf(
+  row: Pick<ConversationRow, 'id'>,
+  { callId, signal, staff }: Pick<Call, 'callId' | 'signal' | 'staff'>,
+  principal: Principal,
+): ToolContext {
+  const conversation = Object.freeze({ id: row.id, callId, ...(staff === undefined ? {} : { staff }) })
+  return { principal, signal, via: 'conversation', conversation }
+}
+
+/** A refusal as it is told; anything else is thrown on. */
+export function refusedOutcome(error: unknown): ToolOutcome {
+  if (!(error instanceof PoppyError)) throw error
+  const { code, description, scope, extra } = error
+  return {
+    ok: false,
+    error: code,
+    description: description ?? code,
+    ...(scope === undefined ? {} : { scope }),
+    ...(extra?.issues === undefined ? {} : { issues: extra.issues }),
   }
 }
 
@@ -154,4 +186,12 @@ export async function offeredTools(parts: ToolParts, principal: Principal): Prom
     else tools.push(known)
   }
   return { tools, locked }
+}
+
+/** What {@link offeredTools} gives for a conversation at this moment: where nothing may be called, all is locked. */
+export async function offeredNow(parts: ToolParts, row: ConversationRow): Promise<OfferedTools> {
+  const { principal, session } = await standingNow(parts, row)
+  if (session === 'blocked') return { tools: [], locked: [] }
+  const isAnother = principal.account !== null && row.account !== null && row.account !== principal.account
+  return offeredTools(parts, isAnother ? { ...principal, account: null, scopes: [] } : principal)
 }

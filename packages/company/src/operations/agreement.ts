@@ -42,6 +42,8 @@ export interface Actor {
   readonly account?: string
   /** Whoever the company says it was: a member of staff, a job. */
   readonly staff?: string
+  /** The name of that member of staff, where the company said it. */
+  readonly name?: string
 }
 
 /** What happened to an operation. */

@@ -1,6 +1,7 @@
 import { PoppyError } from '@poppyseed/protocol'
 import { addWork } from '../outbox/store.ts'
 import type { Principal } from '../sessions/principal.ts'
+import type { Scope } from '../store/database.ts'
 import type { Actor, Channel, StoredOperation } from './agreement.ts'
 import { ownOperation, requireAction } from './confirming.ts'
 import { currentOperation, type OperationParts } from './parts.ts'
@@ -26,12 +27,17 @@ export async function cancelByAgent(parts: OperationParts, id: string, principal
 /** How often it is looked again when the operation changes at that very moment. */
 const mostTries = 5
 
+/** Who cancels. */
+export interface CancelledBy {
+  readonly channel: Channel
+  readonly who: Actor
+  readonly reason?: string | undefined
+  /** Writes something else in the same transaction; what it throws takes all of it back. */
+  readonly also?: (scope: Scope) => Promise<void>
+}
+
 /** Cancels what has not begun, asks to stop what has, and leaves what is over. */
-export async function cancel(
-  parts: OperationParts,
-  found: StoredOperation,
-  by: { readonly channel: Channel; readonly who: Actor; readonly reason?: string | undefined },
-): Promise<StoredOperation> {
+export async function cancel(parts: OperationParts, found: StoredOperation, by: CancelledBy): Promise<StoredOperation> {
   const scope = await parts.scope()
   const { id, name } = found.operation
   const detail = by.reason === undefined ? undefined : { reason: by.reason }
@@ -48,19 +54,29 @@ export async function cancel(
     if (state !== 'proposed' && state !== 'in_progress') return current
     const now = parts.now()
     if (state === 'proposed' || turn === 0) {
-      const changed = await cancelOperation(scope, {
+      const change = {
         id,
         now,
         result: detail === undefined ? null : JSON.stringify(detail),
         entry: entryOf('cancelled', revision),
         tells: parts.tells('cancelled'),
-      })
+      }
+      const { also } = by
+      const changed =
+        also === undefined
+          ? await cancelOperation(scope, change)
+          : await scope.db.transaction(async () => {
+              const made = await cancelOperation(scope, change)
+              if (made !== null) await also(scope)
+              return made
+            })
       if (changed !== null) parts.changes.changed(id)
     } else {
       if (cancel_asked_at !== null) return current
       await scope.db.transaction(async () => {
         const changed = await noteCancelAsked(scope, { id, now, entry: entryOf('cancel_asked', revision) })
         if (changed === null) return
+        await by.also?.(scope)
         // The work goes with the note: whoever is told that it was asked for can rely on its being asked.
         if (parts.operations.get(name)?.cancel !== undefined)
           await addWork(scope, {

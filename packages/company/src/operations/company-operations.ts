@@ -1,7 +1,10 @@
 import { type OperationState, operationStates, PoppyError } from '@poppyseed/protocol'
+import { auditId, findAudit, insertAudit } from '../audit/audit.ts'
+import { checkKey, type StaffOptions } from '../conversations/staff-input.ts'
 import type { Logger } from '../store/database.ts'
 import type { StoredOperation, TrailEntry } from './agreement.ts'
 import { cancel } from './cancelling.ts'
+import { actorOfStaff, type ChangedBy, channelOf, checkBy } from './changed-by.ts'
 import type { Proposal } from './definition.ts'
 import { digestOf } from './digest.ts'
 import type { Failed, Succeeded } from './outcome.ts'
@@ -40,9 +43,9 @@ export interface OperationsPage {
   readonly after: string | null
 }
 
-/** Who does something, in the company's words: a member of staff, a job. It stands in the trail. */
+/** Who does something: a member of staff with id and name, or in the company's words, such as a job. It stands in the trail. */
 export interface OperationChangedBy {
-  readonly by: string
+  readonly by: ChangedBy
 }
 
 /** What `company.operations.revise` is given: which revision it replaces, and a whole proposal. `data` left out stays. */
@@ -51,7 +54,10 @@ export interface OperationRevision extends Proposal<Readonly<Record<string, unkn
   readonly revision: number
 }
 
-/** `company.operations`. */
+/**
+ * `company.operations`. What is changed stands in the audit with who did it, in the same transaction. With `options.key` it is done
+ * once: the same one with the same key gets the operation as it is the next time.
+ */
 export interface CompanyOperations {
   /** An operation, or null. */
   readonly get: (id: string) => Promise<OperationRecord | null>
@@ -64,13 +70,22 @@ export interface CompanyOperations {
    * @throws PoppyError `operation_not_found`; `revision_conflict` when another revision is the latest, or nobody may
    * confirm it any more
    */
-  readonly revise: (id: string, revision: OperationRevision, by: OperationChangedBy) => Promise<OperationRecord>
+  readonly revise: (
+    id: string,
+    revision: OperationRevision,
+    by: OperationChangedBy,
+    options?: StaffOptions,
+  ) => Promise<OperationRecord>
   /**
    * Cancels what has not begun; what has, its `cancel` is asked to stop, and that may come too late. Gives the operation as
    * it is then.
    * @throws PoppyError `operation_not_found`
    */
-  readonly cancel: (id: string, by: OperationChangedBy & { readonly reason?: string }) => Promise<OperationRecord>
+  readonly cancel: (
+    id: string,
+    by: OperationChangedBy & { readonly reason?: string },
+    options?: StaffOptions,
+  ) => Promise<OperationRecord>
   /** Those whose outcome nobody knows, the longest unknown first; 200 at most. */
   readonly unsettled: () => Promise<readonly OperationRecord[]>
   /**
@@ -78,10 +93,18 @@ export interface CompanyOperations {
    * performed again at this very moment: it is failed only where what you call takes its key no more.
    * @throws PoppyError `operation_not_found`; `revision_conflict` when its outcome is known, or `perform` has its time still
    */
-  readonly settle: (id: string, outcome: Succeeded | Failed, settlement: Settlement) => Promise<OperationRecord>
+  readonly settle: (
+    id: string,
+    outcome: Succeeded | Failed,
+    settlement: Settlement,
+    options?: StaffOptions,
+  ) => Promise<OperationRecord>
 }
 
 const mostOnPage = 200
+
+/** What is thrown inside, where the audit has the row already: all that was about to be written is taken back. */
+const doneBefore = new Error('This was done before.')
 
 /** Makes `company.operations`. */
 export function createCompanyOperations(
@@ -96,6 +119,34 @@ export function createCompanyOperations(
     const found = typeof id === 'string' ? await currentOperation(parts, id) : null
     if (found === null) throw new PoppyError('operation_not_found', { description: `There is no operation ${id}.` })
     return found
+  }
+
+  /** The row of an act in the audit, and whether it was done before. */
+  async function acting(act: 'revised' | 'cancelled' | 'settled', id: string, by: unknown, options: StaffOptions) {
+    const key = checkKey(options)
+    const who = checkBy(by)
+    const row = { id: auditId({ key, by: who, what: [act, id] }, parts.random), by: who, act, operation: id } as const
+    const scope = await parts.scope()
+    return {
+      row,
+      wasDone: key !== undefined && (await findAudit(scope, row.id)) !== null,
+      write: async ({ conversation_id }: Pick<StoredOperation['operation'], 'conversation_id'>, detail: object) => {
+        const audit = { ...row, conversation: conversation_id, detail: { ...detail } }
+        if (!(await insertAudit(scope, audit, parts.now()))) throw doneBefore
+      },
+    }
+  }
+
+  /** Of two at once with the same key, the second finds that it was done. */
+  async function once(id: string, auditId: string, run: () => Promise<OperationRecord>): Promise<OperationRecord> {
+    try {
+      return await run()
+    } catch (error) {
+      const isTheirs = error instanceof PoppyError && error.code === 'revision_conflict'
+      if (error === doneBefore || (isTheirs && (await findAudit(await parts.scope(), auditId)) !== null))
+        return recordOf(await existing(id))
+      throw error
+    }
   }
 
   return {
@@ -135,9 +186,10 @@ export function createCompanyOperations(
 
     trail: async (id) => trailOf(await parts.scope(), id),
 
-    async revise(id, { revision: from, ...proposal }, { by }) {
-      checkBy(by)
+    async revise(id, { revision: from, ...proposal }, { by }, options = {}) {
+      const act = await acting('revised', id, by, options)
       const { operation, revision: latest } = await existing(id)
+      if (act.wasDone) return recordOf(await existing(id))
       const definition = parts.operations.get(operation.name)
       if (definition === undefined) throw new TypeError(`The company has no operation named ${operation.name}.`)
       const now = parts.now()
@@ -156,27 +208,39 @@ export function createCompanyOperations(
         approval: checked.approval,
         expires_at: checked.expiresAt,
       }
-      const changed = await addRevision(await parts.scope(), {
-        id,
-        now,
-        from,
-        revision: { ...revision, digest: digestOf(revision), created_at: now },
-        entry: { event: 'revised', channel: 'company', who: { staff: by }, revision: from + 1 },
-        tells: parts.tells('revised'),
-      })
-      if (changed === null)
-        throw new PoppyError('revision_conflict', {
-          description: `Operation ${id} can't be revised from revision ${from}: it has another, or is no longer proposed.`,
+      const scope = await parts.scope()
+      return once(id, act.row.id, async () => {
+        await scope.db.transaction(async () => {
+          const changed = await addRevision(scope, {
+            id,
+            now,
+            from,
+            revision: { ...revision, digest: digestOf(revision), created_at: now },
+            entry: { event: 'revised', channel: channelOf(by), who: actorOfStaff(by), revision: from + 1 },
+            tells: parts.tells('revised'),
+          })
+          if (changed === null)
+            throw new PoppyError('revision_conflict', {
+              description: `Operation ${id} can't be revised from revision ${from}: it has another, or is no longer proposed.`,
+            })
+          await act.write(operation, { revision: from + 1 })
         })
-      parts.changes.changed(id)
-      return recordOf(await existing(id))
+        parts.changes.changed(id)
+        return recordOf(await existing(id))
+      })
     },
 
-    async cancel(id, { by, reason }) {
-      checkBy(by)
+    async cancel(id, { by, reason }, options = {}) {
+      const act = await acting('cancelled', id, by, options)
       if (reason !== undefined && (typeof reason !== 'string' || reason.trim() === '' || reason.length > 1000))
         throw new TypeError('reason is a sentence for the person, of at most 1000 characters, or is left out.')
-      return recordOf(await cancel(parts, await existing(id), { channel: 'company', who: { staff: by }, reason }))
+      const found = await existing(id)
+      if (act.wasDone) return recordOf(found)
+      return once(id, act.row.id, async () => {
+        const also = () => act.write(found.operation, reason === undefined ? {} : { reason })
+        const how = { channel: channelOf(by), who: actorOfStaff(by), reason, also } as const
+        return recordOf(await cancel(parts, found, how))
+      })
     },
 
     async unsettled() {
@@ -184,21 +248,21 @@ export function createCompanyOperations(
       return found.map(recordOf)
     },
 
-    async settle(id, outcome, settlement) {
-      const settled = await settle(await parts.scope(), id, outcome, settlement, {
-        now: parts.now,
-        tells: parts.tells,
-        complain: (why) => log.error({ operation: id }, why),
+    async settle(id, outcome, settlement, options = {}) {
+      const { row, wasDone } = await acting('settled', id, settlement.by, options)
+      if (wasDone) return recordOf(await existing(id))
+      return once(id, row.id, async () => {
+        const settled = await settle(await parts.scope(), id, outcome, settlement, {
+          now: parts.now,
+          tells: parts.tells,
+          complain: (why) => log.error({ operation: id }, why),
+          id: row.id,
+        })
+        parts.changes.changed(id)
+        return withPage(settled)
       })
-      parts.changes.changed(id)
-      return withPage(settled)
     },
   }
-}
-
-function checkBy(by: unknown): void {
-  if (typeof by !== 'string' || by.trim() === '' || by.length > 200)
-    throw new TypeError("Say who does it, for the trail: { by: 'Rita at the front desk' }, at most 200 characters.")
 }
 
 function readCursor(after: string): { readonly at: number; readonly id: string } {

@@ -6,6 +6,7 @@ import { type OperationHooks, tellsOf } from './hooks.ts'
 import type { Propose } from './operation-tool.ts'
 import type { OperationParts } from './parts.ts'
 import { createProposing } from './proposing.ts'
+import { createRevising, type Revising } from './revising.ts'
 import { toWire } from './wire.ts'
 import { createWorker, type WorkerOptions } from './worker.ts'
 
@@ -26,6 +27,8 @@ export interface OperationsOptions
 export interface Operations {
   readonly parts: OperationParts
   readonly propose: Propose
+  /** For staff in a conversation. */
+  readonly revising: Revising
   readonly ofCompany: CompanyOperations
   /** What performs them, and finds what was left lying. */
   readonly durable: DurableWork
@@ -54,6 +57,7 @@ export function createOperations(options: OperationsOptions): Operations {
   return {
     parts,
     propose: createProposing(parts),
+    revising: createRevising(parts),
     ofCompany: createCompanyOperations(parts, { pageOf, log }),
     durable: { sweep: () => worker.sweep(), stop: worker.stop },
   }

@@ -8,7 +8,7 @@ import type { Operation } from './definition.ts'
 import { digestOf } from './digest.ts'
 import type { Propose } from './operation-tool.ts'
 import { noticeExpiry, type OperationParts } from './parts.ts'
-import { checkProposal, inputToJson } from './proposal.ts'
+import { type CheckedProposal, checkProposal, inputToJson } from './proposal.ts'
 import { addToTrail, findOpen, findOperation, insertOperation, linkOperation } from './store.ts'
 
 /** Proposing (Operations 4): an operation is called like a tool, changes nothing, and answers with what it would do. */
@@ -37,11 +37,8 @@ export function createProposing(parts: OperationParts): Propose {
     context.signal.throwIfAborted()
     const now = parts.now()
     const { summary, terms, data = null, approval, expiresAt } = checkProposal(proposal, { operation, now })
-    if (approval === 'page' && (!parts.hasPage || context.principal.account === null))
-      throw new TypeError(
-        `The proposal of ${operation.name} wants approval on the company's own page: that takes \`account\` and \`signInPage\`, and a Session that is signed in.`,
-      )
     const { principal } = context
+    requirePage(parts, { operation, approval, account: principal.account })
     const terms_ = { summary, terms, input: inputJson, data, approval, expires_at: expiresAt }
     const revision = { operation_id: id, revision: 1, ...terms_ }
     const row = {
@@ -116,6 +113,24 @@ export function createProposing(parts: OperationParts): Propose {
   }
 }
 
+/** @throws TypeError where only the company's own page may confirm it, and there can't be one */
+export function requirePage(
+  { hasPage }: Pick<OperationParts, 'hasPage'>,
+  {
+    operation,
+    approval,
+    account,
+  }: Pick<CheckedProposal, 'approval'> & {
+    readonly operation: Pick<Operation, 'name'>
+    readonly account: string | null
+  },
+): void {
+  if (approval === 'page' && (!hasPage || account === null))
+    throw new TypeError(
+      `The proposal of ${operation.name} wants approval on the company's own page: that takes \`account\` and \`signInPage\`, and a Session that is signed in.`,
+    )
+}
+
 /** Who asks, and by which way, as a trail has it. */
 function asked({ principal, via, conversation }: ToolContext): Pick<Entry, 'channel' | 'who'> {
   const who = actorOf(principal)
@@ -146,7 +161,12 @@ export function actorOf({ clientId, userId, sessionId }: Principal) {
 }
 
 /** Whose it is and what it is about, as one hash; null for a thing of its own. */
-function identityOf(operation: Operation, input: unknown, context: ToolContext): string | null {
+export function identityOf(
+  operation: Operation,
+  input: unknown,
+  context: ToolContext,
+  whose: Pick<Principal, 'clientId' | 'userId' | 'account'> = context.principal,
+): string | null {
   const identity: unknown = operation.identity?.(input, context)
   if (identity === undefined) return null
   // One that is promised is none, and nobody waits for it: what it throws must not end the process.
@@ -155,7 +175,7 @@ function identityOf(operation: Operation, input: unknown, context: ToolContext):
     throw new TypeError(
       `identity of ${operation.name} gives a text of 1 to ${longestIdentity} characters, such as a booking's number, or undefined.`,
     )
-  const { clientId, userId, account } = context.principal
+  const { clientId, userId, account } = whose
   // Another agent can't use what this one proposed, so it never gets it back either.
   const owner = account === null ? [clientId, null, userId] : [clientId, account]
   return sha256(JSON.stringify([operation.name, identity, ...owner]))

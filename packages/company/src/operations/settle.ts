@@ -1,5 +1,7 @@
 import { PoppyError } from '@poppyseed/protocol'
+import { insertAudit } from '../audit/audit.ts'
 import type { Scope } from '../store/database.ts'
+import { actorOfStaff, type ChangedBy, checkBy } from './changed-by.ts'
 import type { Tells } from './hooks.ts'
 import { type Failed, isOutcome, type Succeeded } from './outcome.ts'
 import { outcomeJson } from './outcome-json.ts'
@@ -10,14 +12,23 @@ import { type OperationView, viewOf } from './view.ts'
 
 /** Who settles, and why. */
 export interface Settlement {
-  /** Who says so: a member of staff, or a job of the company's. */
-  readonly by: string
+  /** Who says so: a member of staff with id and name, or whoever it is in your words, such as a job of the company's. */
+  readonly by: ChangedBy
   /** How they know, for the records. */
   readonly why: string
 }
 
+/** What settling is done with. */
+export interface SettleParts {
+  readonly now: () => number
+  readonly tells: Tells
+  readonly complain: (why: string) => void
+  /** The id of its row in the audit; left out, it has none. */
+  readonly id?: string
+}
+
 /**
- * Writes what came of an operation whose outcome isn't known.
+ * Writes what came of an operation whose outcome isn't known, with its row in the audit.
  * @throws TypeError for anything but succeeded(…) or failed(…) and a settlement with `by` and `why`
  * @throws PoppyError `operation_not_found`; `revision_conflict` when its outcome is known, or `perform` still has its time
  */
@@ -26,37 +37,38 @@ export async function settle(
   id: string,
   outcome: Succeeded | Failed,
   { by, why }: Settlement,
-  {
-    now,
-    tells,
-    complain,
-  }: { readonly now: () => number; readonly tells: Tells; readonly complain: (why: string) => void },
+  { now, tells, complain, id: auditId }: SettleParts,
 ): Promise<OperationView> {
   if (!isOutcome<Succeeded | Failed>(outcome, ['succeeded', 'failed']))
     throw new TypeError('Settle an operation as succeeded(result) or failed(reason).')
-  for (const [name, text] of [
-    ['by', by],
-    ['why', why],
-  ] as const) {
-    if (typeof text !== 'string' || text.trim() === '' || text.length > 2000)
-      throw new TypeError(
-        `Say in \`${name}\` ${name === 'by' ? 'who settles it' : 'how that is known'}, for the records.`,
-      )
-  }
+  const who = checkBy(by)
+  if (typeof why !== 'string' || why.trim() === '' || why.length > 2000)
+    throw new TypeError('Say in `why` how that is known, for the records.')
   const entry = {
     event: 'settled',
     channel: 'staff',
-    who: { staff: by },
+    who: actorOfStaff(by),
     detail: { as: outcome.outcome, why },
   } as const
   const result = outcomeJson(outcome, complain)
-  const settled = await settleOperation(scope, {
-    id,
-    state: outcome.outcome,
-    result,
-    now: now(),
-    entry,
-    tells: tells('settled'),
+  const settled = await scope.db.transaction(async () => {
+    const changed = await settleOperation(scope, {
+      id,
+      state: outcome.outcome,
+      result,
+      now: now(),
+      entry,
+      tells: tells('settled'),
+    })
+    if (changed !== null && auditId !== undefined) {
+      const { conversation_id: conversation } = changed
+      await insertAudit(
+        scope,
+        { id: auditId, by: who, act: 'settled', conversation, operation: id, detail: entry.detail },
+        now(),
+      )
+    }
+    return changed
   })
   const stored = await findOperation(scope, id)
   if (stored === null) throw new PoppyError('operation_not_found', { description: 'There is no operation of this id.' })

@@ -15,6 +15,7 @@ import { silent, stores } from '../../../../test/setup/stores.ts'
 import * as persons from '../accounts/person-store.ts'
 import * as accounts from '../accounts/store.ts'
 import * as agents from '../agents/store.ts'
+import * as auditing from '../audit/audit.ts'
 import * as audits from '../audit/reading.ts'
 import * as browsers from '../browser/store.ts'
 import { standardTiming } from '../conversations/care.ts'
@@ -119,6 +120,13 @@ const note = {
   text: 'Asks often.',
   data: null,
   created_at: now,
+} as const
+const audited = {
+  id: 'a',
+  by: { id: 'rita', name: 'Rita' },
+  act: 'took',
+  conversation: 'talk',
+  operation: null,
 } as const
 const conversationBite = { now: later, limit: 10, retention: { conversations: 1, events: 1 } }
 
@@ -318,12 +326,18 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
       [{ conversationId: 'talk', sessionId: 's', userId: talk.user_id, account: 'bob', epoch: 0 }],
       { now, idle: days(30) },
     ),
+  insertAudit: (scope) => auditing.insertAudit(scope, { ...audited, id: 'aud_2' }, now),
+  findAudit: (scope) => auditing.findAudit(scope, 'a'),
+  completeAudit: (scope) => auditing.completeAudit(scope, { ...audited, act: 'ran', detail: { tool: 'charge' } }),
+  lastAct: (scope) => auditing.lastAct(scope, { conversation: 'talk', acts: ['took', 'gave'] }),
+  didSince: (scope) => auditing.didSince(scope, { by: 'rita', act: 'took', conversation: 'talk', since: now - 1 }),
   forgetSteps: (scope) => turns.forgetSteps(scope, { id: 'talk', turn: 2 }),
   cleanUp: (scope) => cleaning.cleanUp(scope, { now: later, limit: 2, log: silent }),
 }
 
 /** Of what they export, what takes no scope. */
 const pure = [
+  'auditId',
   'scopesOf',
   'exportOperations',
   'exportConversations',
@@ -478,6 +492,7 @@ it('each function of the chapters that asks the store is among the calls', () =>
     streams,
     turns,
     webhooks,
+    auditing,
     cleaning,
   ].flatMap((chapter) =>
     Object.entries(chapter)

@@ -63,7 +63,15 @@ export interface ToolRegistry {
    * @throws PoppyError only: those of `authorize`, `invalid_request` with `issues`, `tool_failed`, `tool_timeout`,
    * `server_error` with an id, `temporarily_unavailable` when the caller went away
    */
-  readonly call: (name: string, input: unknown, context: ToolContext) => Promise<ToolResult>
+  readonly call: (name: string, input: unknown, context: ToolContext, more?: CallMore) => Promise<ToolResult>
+}
+
+/** What else a call does. */
+export interface CallMore {
+  /** Called once rights and input are found right, before anything runs; what it throws is the answer. */
+  readonly before?: () => Promise<void>
+  /** Runs in place of the tool, for as long as the tool may; what it gives isn't held to the tool's output schema. */
+  readonly run?: Tool['run']
 }
 
 const maxDepth = 32
@@ -127,9 +135,16 @@ export function createToolRegistry(tools: readonly Tool[], options: ToolRegistry
     return tool
   }
 
-  async function call(name: string, input: unknown, context: ToolContext): Promise<ToolResult> {
-    const tool = await authorize(name, context.principal)
+  async function call(
+    name: string,
+    input: unknown,
+    context: ToolContext,
+    { before, run: other }: CallMore = {},
+  ): Promise<ToolResult> {
+    const found = await authorize(name, context.principal)
+    const tool = other === undefined ? found : { ...found, run: other, output: undefined }
     const parsed = await checkInput(tool, input)
+    await before?.()
     const started = options.now()
     try {
       const run = async () => toResult(tool, await runWithin(tool, parsed, context, options))

@@ -1,0 +1,181 @@
+import { base64url } from '@poppyseed/protocol'
+import { sha256 } from '../crypto/hash.ts'
+import type { Scope } from '../store/database.ts'
+
+/**
+ * Who of the company's people did what: a row for each act, in the transaction of what it changed. It holds ids, names of tools,
+ * scopes and reasons; nothing of what was said or shown, and no input of a tool.
+ */
+
+/** What may be done, as the record has it. */
+export const auditActs = [
+  'read',
+  'took',
+  'gave',
+  'released',
+  'replied',
+  'noted',
+  'handed_back',
+  'asked_for_user',
+  'asked_for_sign_in',
+  'account_opened',
+  'account_closed',
+  'ran',
+  'proposed',
+  'revised',
+  'closed',
+  'settled',
+  'cancelled',
+  'searched',
+] as const
+
+/** See {@link auditActs}. */
+export type AuditAct = (typeof auditActs)[number]
+
+/** Who did it: a member of staff, or a job of the company's by its name. */
+export interface AuditedBy {
+  readonly id: string
+  readonly name: string
+}
+
+/** A row to be written. */
+export interface NewAudit {
+  /** Of {@link auditId}: whoever comes with the same one did it already. */
+  readonly id: string
+  readonly by: AuditedBy
+  readonly act: AuditAct
+  readonly conversation: string | null
+  readonly operation: string | null
+  /** What of it matters: ids, names of tools, scopes, reasons. */
+  readonly detail?: Readonly<Record<string, unknown>> | undefined
+}
+
+/**
+ * The id of a row. With a key it is the same each time that the same one does the same thing with it, and nobody else's key, and
+ * none for another thing, stands in its way.
+ * @param what what is done and to what
+ */
+export function auditId(
+  { key, by, what }: { readonly key: string | undefined; readonly by: AuditedBy; readonly what: readonly string[] },
+  random: (length: number) => Uint8Array,
+): string {
+  return key === undefined ? `aud_${base64url(random(16))}` : `aud_${sha256(JSON.stringify([by.id, key, ...what]))}`
+}
+
+/**
+ * Writes a row, in the transaction of what it tells of. False where there is one of this id: then nothing else may be done
+ * either. Within a conversation times go up, so that they tell what came after what.
+ * @param now milliseconds since 1970
+ */
+export async function insertAudit(scope: Scope, row: NewAudit, now: number): Promise<boolean> {
+  const { db, company } = scope
+  const { id, by, act, conversation, operation, detail } = row
+  const last = conversation === null ? null : await lastAt(scope, conversation)
+  const written = await db.query
+    .insertInto('poppy_audit')
+    .values({
+      company,
+      id,
+      at: last === null ? now : Math.max(now, last + 1),
+      staff_id: by.id,
+      staff_name: by.name,
+      act,
+      conversation_id: conversation,
+      operation_id: operation,
+      detail: detail === undefined ? null : JSON.stringify(detail),
+    })
+    .onConflict((conflict) => conflict.columns(['company', 'id']).doNothing())
+    .returning('id')
+    .execute()
+  return written.length > 0
+}
+
+/** What is known of an act that was done; null where it wasn't. */
+export async function findAudit(
+  { db, company }: Scope,
+  id: string,
+): Promise<{ readonly conversation: string | null; readonly operation: string | null } | null> {
+  const row = await db.query
+    .selectFrom('poppy_audit')
+    .select(['conversation_id', 'operation_id'])
+    .where('company', '=', company)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row === undefined ? null : { conversation: row.conversation_id, operation: row.operation_id }
+}
+
+/** Notes what came of an act that was written down before it was done. */
+export async function completeAudit(
+  { db, company }: Scope,
+  { id, act, operation, detail }: Pick<NewAudit, 'id' | 'act' | 'operation' | 'detail'>,
+): Promise<void> {
+  await db.query
+    .updateTable('poppy_audit')
+    .set({ act, operation_id: operation, detail: detail === undefined ? null : JSON.stringify(detail) })
+    .where('company', '=', company)
+    .where('id', '=', id)
+    .execute()
+}
+
+/** The newest of some acts in a conversation; null where there was none. */
+export async function lastAct(
+  { db, company }: Scope,
+  { conversation, acts }: { readonly conversation: string; readonly acts: readonly AuditAct[] },
+): Promise<{
+  readonly act: string
+  readonly staffId: string
+  readonly detail: Readonly<Record<string, unknown>>
+} | null> {
+  const row = await db.query
+    .selectFrom('poppy_audit')
+    .select(['act', 'staff_id', 'detail'])
+    .where('company', '=', company)
+    .where('conversation_id', '=', conversation)
+    .where('act', 'in', acts)
+    .orderBy('at', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  if (row === undefined) return null
+  const detail = row.detail === null ? {} : (JSON.parse(row.detail) as Record<string, unknown>)
+  return { act: row.act, staffId: row.staff_id, detail }
+}
+
+/** Whether a member of staff did this in a conversation since then. */
+export async function didSince(
+  { db, company }: Scope,
+  {
+    by,
+    act,
+    conversation,
+    since,
+  }: Pick<NewAudit, 'act'> & {
+    readonly by: string
+    readonly conversation: string
+    /** Milliseconds since 1970. */
+    readonly since: number
+  },
+): Promise<boolean> {
+  const row = await db.query
+    .selectFrom('poppy_audit')
+    .select('id')
+    .where('company', '=', company)
+    .where('staff_id', '=', by)
+    .where('at', '>', since)
+    .where('act', '=', act)
+    .where('conversation_id', '=', conversation)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+async function lastAt({ db, company }: Scope, conversation: string): Promise<number | null> {
+  const row = await db.query
+    .selectFrom('poppy_audit')
+    .select('at')
+    .where('company', '=', company)
+    .where('conversation_id', '=', conversation)
+    .orderBy('at', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row === undefined ? null : Number(row.at)
+}

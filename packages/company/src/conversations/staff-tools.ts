@@ -1,0 +1,199 @@
+import { makeId, PoppyError } from '@poppyseed/protocol'
+import { completeAudit, findAudit, insertAudit } from '../audit/audit.ts'
+import type { ToolOutcome } from '../company-agent/turn.ts'
+import type { Principal } from '../sessions/principal.ts'
+import type { Scope } from '../store/database.ts'
+import { changeWith } from './changing.ts'
+import { proposed, requireHeld, type Staff, staffConflict } from './held.ts'
+import type { ConversationParts } from './parts.ts'
+import { standingNow } from './rights-now.ts'
+import type { ConversationRow } from './row.ts'
+import type { CompanyConversations } from './staff.ts'
+import { actId, existing, isDone, seen } from './staff-change.ts'
+import { checkKey, checkStaff } from './staff-input.ts'
+import type { OfferedTools } from './turn-tools.ts'
+
+/**
+ * Tools and operations in the hands of staff: with the rights that the conversation has at that moment (reading 22), and written
+ * down before anything runs.
+ */
+
+/** A tool that a member of staff calls. */
+export interface StaffCall {
+  readonly name: string
+  readonly input: unknown
+  /** The same for no other call. */
+  readonly callId: string
+  readonly signal: AbortSignal
+  /** The member of staff, by the company's id for them. */
+  readonly staff: string
+  /** Called with whom it is called for, once rights and input are found right and before anything runs. */
+  readonly before?: (principal: Principal) => Promise<void>
+}
+
+/** An operation that a member of staff revises. */
+export interface StaffRevision {
+  readonly operation: string
+  /** The revision that is the latest now, as far as they know. */
+  readonly revision: number
+  readonly input: unknown
+  readonly callId: string
+  readonly signal: AbortSignal
+  readonly staff: Staff
+  /** Checks and writes what goes with the revision, in its transaction. */
+  readonly within: (scope: Scope, principal: Principal) => Promise<void>
+}
+
+/** What staff do with tools. */
+export interface ToolsForStaff {
+  /** Calls a tool with the rights that the conversation has now (reading 22). */
+  readonly callTool: (row: ConversationRow, call: StaffCall) => Promise<ToolOutcome>
+  /** What there is for the rights that the conversation has now. */
+  readonly offered: (row: ConversationRow) => Promise<OfferedTools>
+  /** Revises an operation with the rights that the conversation has now. */
+  readonly revise: (row: ConversationRow, revision: StaffRevision) => Promise<ToolOutcome>
+  /** An operation as it is now, for the rights that the conversation has. */
+  readonly operation: (row: ConversationRow, id: string) => Promise<ToolOutcome>
+  /** Aborts when the Company closes and waits no longer for what runs. */
+  readonly givenUp: AbortSignal
+}
+
+/** The part of `company.conversations` that is about tools. */
+export type StaffTools = Pick<CompanyConversations, 'callTool' | 'reviseOperation' | 'offered'>
+
+/** How often a call is begun again because the conversation changed before anything ran. */
+const mostTries = 10
+
+/** What is thrown before anything runs, where the rights aren't those that were looked at. */
+const changed = new Error('The rights of the conversation changed.')
+
+/** Makes it. */
+export function createStaffTools(parts: ConversationParts & ToolsForStaff): StaffTools {
+  /** Whether they still have it, with the same rights: looked at in the transaction that writes what they do. */
+  async function requireSame(id: string, who: Staff, principal: Principal): Promise<void> {
+    const row = await existing(parts, id)
+    requireHeld(row, who)
+    const { principal: now } = await standingNow(parts, row)
+    if (rightsOf(now) !== rightsOf(principal)) throw changed
+  }
+
+  async function again(run: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
+    for (let tries = 0; tries < mostTries; tries++) {
+      try {
+        return await run()
+      } catch (error) {
+        if (error !== changed) throw error
+      }
+    }
+    throw new PoppyError('temporarily_unavailable', {
+      description: 'The conversation changes faster than this can be begun. Try again.',
+    })
+  }
+
+  return {
+    async offered(id, staff) {
+      checkStaff(staff)
+      return parts.offered(await existing(parts, id))
+    },
+
+    async callTool(id, staff, name, input, options = {}) {
+      const key = checkKey(options)
+      const who = await seen(parts, staff)
+      // A key is for one call of whatever tool.
+      const auditId = actId(parts, { key, staff: who, act: 'ran', on: id })
+      let isBegun = false
+      const outcome = await again(async () => {
+        const row = await existing(parts, id)
+        if (await isDone(parts, auditId, key)) throw staffConflict('already_done')
+        requireHeld(row, who)
+        const refused: { error?: unknown } = {}
+        const before = async (principal: Principal) => {
+          try {
+            await begin(principal)
+          } catch (error) {
+            refused.error = error
+            throw error
+          }
+        }
+        const call = { name, input, callId: auditId, signal: parts.givenUp, staff: who.id, before }
+        const came = await parts.callTool(row, call)
+        if (refused.error !== undefined) throw refused.error
+        return came
+      })
+      if (isBegun) await tell(outcome)
+      return outcome
+
+      async function begin(principal: Principal): Promise<void> {
+        const scope = await parts.scope()
+        const isFirst = await scope.db.transaction(async () => {
+          await requireSame(id, who, principal)
+          const row = { id: auditId, by: who, act: 'ran', conversation: id, operation: null } as const
+          return insertAudit(scope, { ...row, detail: { tool: name } }, parts.now())
+        })
+        if (!isFirst) throw staffConflict('already_done')
+        isBegun = true
+      }
+
+      /** Notes what came of it, and tells what was proposed. */
+      async function tell(came: ToolOutcome): Promise<void> {
+        if (!came.ok) {
+          const detail = { tool: name, error: came.error }
+          return completeAudit(await parts.scope(), { id: auditId, act: 'ran', operation: null, detail })
+        }
+        if (!('operation' in came)) return
+        const { operation } = came
+        const message = { id: makeId('msg', parts.random), operation }
+        const detail = { tool: name, revision: operation.revision }
+        const audit = { id: auditId, act: 'proposed', operation: operation.operation_id, detail } as const
+        const settled = await changeWith(
+          parts,
+          id,
+          (current) => proposed(current, who, message),
+          (scope) => completeAudit(scope, audit),
+        )
+        if (settled?.isChanged !== true) await completeAudit(await parts.scope(), audit)
+      }
+    },
+
+    async reviseOperation(id, staff, { operation, revision, input }, options = {}) {
+      const key = checkKey(options)
+      if (typeof operation !== 'string' || !Number.isInteger(revision))
+        throw new TypeError("Write { operation: 'opn_…', revision: 1, input: { … } }.")
+      const who = await seen(parts, staff)
+      const auditId = actId(parts, { key, staff: who, act: 'revised', on: id })
+      const isMine = async (row: ConversationRow) => {
+        const before = key === undefined ? null : await findAudit(await parts.scope(), auditId)
+        return before?.operation == null ? null : parts.operation(row, before.operation)
+      }
+      return again(async () => {
+        const row = await existing(parts, id)
+        requireHeld(row, who)
+        const before = await isMine(row)
+        if (before !== null) return before
+        const refused: { error?: unknown } = {}
+        const within = async (scope: Scope, principal: Principal) => {
+          try {
+            await requireSame(id, who, principal)
+            const act = { id: auditId, by: who, act: 'revised', conversation: id, operation } as const
+            if (!(await insertAudit(scope, { ...act, detail: { revision: revision + 1 } }, parts.now())))
+              throw staffConflict('already_done')
+          } catch (error) {
+            refused.error = error
+            throw error
+          }
+        }
+        const call = { operation, revision, input, callId: auditId, signal: parts.givenUp, staff: who, within }
+        const came = await parts.revise(row, call)
+        // Of two at once with the same key, the other one did it.
+        const other = came.ok ? null : await isMine(row)
+        if (other !== null) return other
+        if (refused.error !== undefined) throw refused.error
+        return came
+      })
+    },
+  }
+}
+
+function rightsOf({ account, grantId, sessionId, scopes }: Principal): string {
+  return JSON.stringify([account, grantId, sessionId, ...scopes])
+}
