@@ -6,6 +6,7 @@ import { createChanges } from '../packages/company/dist/changes/changes.js'
 import { standardTiming } from '../packages/company/dist/conversations/care.js'
 import { eventId } from '../packages/company/dist/conversations/cursor.js'
 import { createConversationQueue } from '../packages/company/dist/conversations/ledger.js'
+import { nobodyAsks } from '../packages/company/dist/conversations/listening.js'
 import type { ConversationParts } from '../packages/company/dist/conversations/parts.js'
 import type { Reader } from '../packages/company/dist/conversations/stream-rights.js'
 
@@ -93,6 +94,7 @@ export async function partsOf(
     sessionLimits: { idle: 86_400_000 },
     agent: null,
     changes,
+    listening: nobodyAsks,
     queue: createConversationQueue(),
     begin: () => {},
     at: () => {},

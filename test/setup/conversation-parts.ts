@@ -4,6 +4,7 @@ import type { ToolOutcome } from '../../packages/company/src/company-agent/turn.
 import { standardTiming } from '../../packages/company/src/conversations/care.ts'
 import { accepted, type Caller, emptyConversation } from '../../packages/company/src/conversations/conversation.ts'
 import { createConversationQueue, insertConversation } from '../../packages/company/src/conversations/ledger.ts'
+import { nobodyAsks } from '../../packages/company/src/conversations/listening.ts'
 import type { ConversationParts } from '../../packages/company/src/conversations/parts.ts'
 import { forgetSeen, noteSeen, type People } from '../../packages/company/src/conversations/presence.ts'
 import type { ConversationRow, NewReceipt } from '../../packages/company/src/conversations/row.ts'
@@ -87,6 +88,7 @@ export function conversationParts(scope: Scope, more: Partial<ConversationParts>
     sessionLimits: { idle: days(7) },
     agent: null,
     changes: createChanges(),
+    listening: nobodyAsks,
     queue: createConversationQueue(),
     begin: (id) => void begun.push(id),
     at: () => {},

@@ -3,6 +3,7 @@ import { createChanges } from '../../packages/company/src/changes/changes.ts'
 import type { CompanyAgent } from '../../packages/company/src/company-agent/turn.ts'
 import { careForConversations } from '../../packages/company/src/conversations/caring.ts'
 import { createConversationQueue } from '../../packages/company/src/conversations/ledger.ts'
+import { nobodyAsks } from '../../packages/company/src/conversations/listening.ts'
 import { createPeople } from '../../packages/company/src/conversations/presence.ts'
 import { type CheckedConversations, checkConversations } from '../../packages/company/src/conversations/settings.ts'
 import {
@@ -110,6 +111,7 @@ export function startDesk(options: {
     agent,
     people,
     changes,
+    listening: nobodyAsks,
     queue: createConversationQueue(),
     begin: (id) => engine.begin(id),
     at(point) {

@@ -7,6 +7,7 @@ import type { Revising } from '../operations/revising.ts'
 import type { Wordings } from '../words/wording.ts'
 import { careForConversations } from './caring.ts'
 import { createConversationQueue } from './ledger.ts'
+import { createListening } from './listening.ts'
 import { createOperationNews } from './operation-news.ts'
 import type { ConversationParts } from './parts.ts'
 import { createPeople } from './presence.ts'
@@ -69,6 +70,7 @@ export function createConversations({
       ...{ scope, now, ...settings, changes: options.changes, wordings, organization },
       hasAgent: agent !== null,
     }),
+    listening: createListening({ ...{ scope, now, ending }, ...options }),
     queue: createConversationQueue(),
     at: (point, id) => faults?.atPoint?.(point, id),
     begin: (id) => turns.begin(id),

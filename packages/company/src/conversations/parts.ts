@@ -5,6 +5,7 @@ import type { SessionLimits } from '../sessions/rights.ts'
 import type { Logger, Scope } from '../store/database.ts'
 import type { Outgoing } from '../webhooks/outgoing.ts'
 import type { ConversationQueue } from './ledger.ts'
+import type { Listening } from './listening.ts'
 import type { People } from './presence.ts'
 import type { CheckedConversations } from './settings.ts'
 
@@ -26,6 +27,8 @@ export interface ConversationParts {
   readonly changes: Changes
   /** What the company's own systems are told; null or left out where there are no webhooks. */
   readonly outgoing?: Outgoing | null
+  /** Hears who listens where people are wanted or at work. */
+  readonly listening: Listening
   /** Lets the changes that this process makes of one conversation follow each other. */
   readonly queue: ConversationQueue
   /** Has a turn that is due begun, after that is committed. Where nobody does, it is found by looking. */

@@ -64,6 +64,8 @@ export async function readEvents(parts: ReadingParts, id: string, how: HowRead):
   const { sessionId: session, clientId: client } = reader.principal
   const leave = parts.changes.enter({ session, client })
   if (leave === null) return first
+  const ear = {}
+  parts.listening.note(ear, first.row)
   try {
     const end = performance.now() + wait
     let seen = first.row.last_event
@@ -73,6 +75,7 @@ export async function readEvents(parts: ReadingParts, id: string, how: HowRead):
       try {
         const page = await look(parts, id, how)
         seen = page.row.last_event
+        parts.listening.note(ear, page.row)
         const left = end - performance.now()
         if (isAnswer(page) || left <= 0 || signal.aborted) return page
         await watch.within(left, signal)
@@ -82,10 +85,11 @@ export async function readEvents(parts: ReadingParts, id: string, how: HowRead):
     }
   } finally {
     leave()
+    parts.listening.leave(ear)
   }
 }
 
-type ReadingParts = Pick<ConversationParts, 'scope' | 'now' | 'changes' | 'sessionLimits'>
+type ReadingParts = Pick<ConversationParts, 'scope' | 'now' | 'changes' | 'listening' | 'sessionLimits'>
 
 async function look(parts: ReadingParts, id: string, { reader, cursor }: HowRead): Promise<Page> {
   const { sessionId } = reader.principal

@@ -17,6 +17,8 @@ export interface StreamKeeper {
   /** Has it looked at whether pieces may be told, and {@link ConversationStream.tell} called then. */
   readonly askForPieces: (stream: ConversationStream) => void
   readonly failed: (error: unknown) => void
+  /** Hears how the conversation stands that somebody listens to. */
+  readonly stands: (stream: ConversationStream, row: Delivery['row']) => void
   readonly left: (stream: ConversationStream) => void
 }
 
@@ -197,6 +199,7 @@ export class ConversationStream implements Ear, StreamSource, Standing {
       return
     }
     const { row, events } = delivery
+    this.#keeper.stands(this, row)
     // What was heard before the look may be told by it, and comes before the message that it is of.
     this.tell(heard)
     for (const { number, body } of events) {

@@ -24,7 +24,8 @@ export interface Streams {
 }
 
 /** What {@link createStreams} needs. */
-export interface StreamsOptions extends Pick<ConversationParts, 'scope' | 'now' | 'log' | 'changes' | 'sessionLimits'> {
+export interface StreamsOptions
+  extends Pick<ConversationParts, 'scope' | 'now' | 'log' | 'changes' | 'listening' | 'sessionLimits'> {
   readonly settings: CheckedStreams
   /** Aborts when the Company begins to close: streams end then, and their readers go to another instance. */
   readonly ending: AbortSignal
@@ -41,7 +42,8 @@ const beginsWithin = 10_000
 const refusedFor = 5
 
 /** Makes the streams of an instance. */
-export function createStreams({ scope, now, log, changes, sessionLimits, settings, ending }: StreamsOptions): Streams {
+export function createStreams({ settings, ending, ...parts }: StreamsOptions): Streams {
+  const { scope, now, log, changes, listening, sessionLimits } = parts
   const streams = new Set<ConversationStream>()
   const ofClient = new Map<string, number>()
   const ofSession = new Map<string, number>()
@@ -66,8 +68,10 @@ export function createStreams({ scope, now, log, changes, sessionLimits, setting
     failed(error) {
       log.warn({ error: error instanceof Error ? error.name : typeof error }, 'a stream could not be read for')
     },
+    stands: listening.note,
     left(stream) {
       streams.delete(stream)
+      listening.leave(stream)
       asking.delete(stream)
       changes.leave(stream.conversationId, stream)
       less(ofClient, stream.reader.principal.clientId)

@@ -21,6 +21,7 @@ import * as browsers from '../browser/store.ts'
 import { standardTiming } from '../conversations/care.ts'
 import * as last from '../conversations/last-messages.ts'
 import * as ledger from '../conversations/ledger.ts'
+import * as listening from '../conversations/listening-store.ts'
 import * as notes from '../conversations/notes.ts'
 import * as personConversations from '../conversations/person-conversations.ts'
 import * as presence from '../conversations/presence.ts'
@@ -312,6 +313,10 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   noteSeen: (scope) => presence.noteSeen(scope, { id: 'rita', name: 'Rita' }, later),
   forgetSeen: (scope) => presence.forgetSeen(scope, 'rita'),
   seenAt: (scope) => presence.seenAt(scope, 'rita'),
+  noteListening: (scope) => listening.noteListening(scope, { id: 'talk', now, endsAt: later }),
+  renewListening: (scope) => listening.renewListening(scope, { ids: ['talk'], endsAt: later }),
+  stopListening: (scope) => listening.stopListening(scope, { id: 'talk', endsAt: later }),
+  lastSeenOf: (scope) => listening.lastSeenOf(scope, { ids: ['talk'], now }),
   readDelivery: (scope) => streams.readDelivery(scope, { id: 'talk', after: 0, limit: 10, sessionId: 's' }),
   claimTurn: (scope) => turns.claimTurn(scope, { id: 'talk', now: later, until: later + 1 }),
   renewTurn: (scope) => turns.renewTurn(scope, { id: 'talk', runner: 0, until: later }),
@@ -489,6 +494,7 @@ it('each function of the chapters that asks the store is among the calls', () =>
     audits,
     notes,
     presence,
+    listening,
     streams,
     turns,
     webhooks,
