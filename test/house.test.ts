@@ -34,7 +34,7 @@ function importsOf(path: string): readonly string[] {
   const code = read(path)
     .replace(/\/\*[\s\S]*?\*\//g, '')
     .replace(/^\s*\/\/.*$/gm, '')
-  return [...code.matchAll(/(?:^|\s)(?:from|import)\s*\(?\s*['"]([^'"]+)['"]/g)].map(([, name = '']) => name)
+  return [...code.matchAll(/(?:^|\s)(?:from|import)\s*\(?\s*['"]([^'"\n]+)['"]/g)].map(([, name = '']) => name)
 }
 
 /** The package that an import is from: `poppyseed/sqlite` is of `poppyseed`. */
