@@ -59,11 +59,7 @@ describe.each(stores)('Conversations at the same moment, $name', { timeout: 60_0
     const rows: ConversationRow[][] = []
     for (const scope of [byTurns, atOnce, untouched]) rows.push([...(await begin(scope, 12))])
     const before = await everything(untouched, untouched.company)
-    const steps: readonly ((
-      scope: Scope,
-      row: ConversationRow,
-      at: number,
-    ) => Promise<ConversationRow | null> | null)[] = [
+    const steps: readonly ((scope: Scope, row: ConversationRow, at: number) => Promise<ConversationRow | null>)[] = [
       (scope, row, at) => accept(scope, row, `"${at}" é \u0000 \ud800`),
       (scope, row, at) => (at % 2 === 0 ? end(scope, row, `It is ${at}.`) : accept(scope, row, 'No?', `again_${at}`)),
       // What is written for a turn is written once.
