@@ -1,4 +1,5 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
+import type { CompanyAgent } from 'poppyseed'
 import { describe, expect, it } from 'vitest'
 import { pageOf, said, words } from './setup/converse.ts'
 import { stores } from './setup/stores.ts'
@@ -87,7 +88,7 @@ describe.each(stores)('A stream on $name', ({ missing, fresh }) => {
     const whole = 'I can do that. Would Friday do?'
     const piece = (from: number, to: number, messageId = 'msg_whole') =>
       parts.changes.piece(id, { messageId, from, text: whole.slice(from, to) })
-    // Whoever comes when a message has begun gets none of its pieces.
+    // Of a message that another instance had begun before there was a stream, no piece is told.
     piece(8, 14, 'msg_begun')
     // On PostgreSQL what tells them may not be there yet: then they are lost, and nothing else.
     piece(0, 5)
@@ -116,6 +117,50 @@ describe.each(stores)('A stream on $name', ({ missing, fresh }) => {
     const again = await stream(id, { headers: { 'last-event-id': before.at(-1)?.id ?? '' } })
     expect(await take(again, 1)).toEqual([rest.at(-1)])
     again.cut()
+  })
+
+  test('opened in the middle of a message has all of it so far with the next piece, and no letter twice or never', async () => {
+    const gates = Array.from({ length: 4 }, () => Promise.withResolvers<void>())
+    const agent: CompanyAgent = async function* () {
+      for (const [at, text] of ['One moment. ', 'It is "served" ', 'from seven.'].entries()) {
+        await gates[at]?.promise
+        yield { type: 'text', text }
+      }
+      await gates[3]?.promise
+    }
+    const { start, stream, write } = await openStreams(await fresh(), { agent })
+    const id = await start()
+    const deltaOf = async (reading: Reading) => {
+      const { event, data = '' } = (await reading.next()) ?? {}
+      expect(event).toBe('text-delta')
+      return JSON.parse(data) as { readonly message_id: string; readonly text: string }
+    }
+    const early = await stream(id)
+    const [, working] = await take(early, 2)
+    gates[0]?.resolve()
+    const first = await deltaOf(early)
+    // Who comes back is in the same place as who comes new.
+    const late = await stream(id)
+    const again = await stream(id, { headers: { 'last-event-id': working?.id ?? '' } })
+    await take(late, 2)
+    // A word of the User's meanwhile ends nobody's pieces.
+    await write(id, [{ type: 'user_requested', reason: 'A question.' }])
+    for (const reading of [early, late, again]) expect((await take(reading, 1))[0]?.data).toContain('A question.')
+    gates[1]?.resolve()
+    const second = await deltaOf(early)
+    for (const reading of [late, again])
+      expect(await deltaOf(reading)).toEqual({ message_id: first.message_id, text: first.text + second.text })
+    gates[2]?.resolve()
+    const third = await deltaOf(early)
+    for (const reading of [late, again]) expect(await deltaOf(reading)).toEqual(third)
+    gates[3]?.resolve()
+    const whole = 'One moment. It is "served" from seven.'
+    expect(whole.startsWith(first.text + second.text + third.text)).toBe(true)
+    for (const reading of [early, late, again]) {
+      const [event] = await take(reading, 1)
+      expect(JSON.parse(event?.data ?? '')).toMatchObject({ message: { id: first.message_id, text: whole } })
+      reading.cut()
+    }
   })
 
   test('is read alike by a reader of single bytes and by eventsource-parser', async () => {

@@ -14,6 +14,8 @@ export interface Piece {
   /** Characters of the message that were told before it: 0 for the first piece. */
   readonly from: number
   readonly text: string
+  /** Those characters, where this process is the one that writes the message: for whoever comes when it has begun. */
+  readonly before?: string
 }
 
 /** Somebody who waits for something to change. */

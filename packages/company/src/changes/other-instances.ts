@@ -103,8 +103,8 @@ export function tellOthers({ scope, log, local, ears }: OthersOptions): Others {
   }
 
   function hearPiece(line: string): void {
-    const { id, ...piece } = JSON.parse(line) as Piece & { readonly id: string }
-    local.piece(id, piece)
+    const { id, messageId, from, text } = JSON.parse(line) as Piece & { readonly id: string }
+    local.piece(id, { messageId, from, text })
   }
 
   /** Looks for all who wait for events of a conversation. */
@@ -141,8 +141,9 @@ export function tellOthers({ scope, log, local, ears }: OthersOptions): Others {
       ids.add(id)
       sendSoon()
     },
-    piece(id, piece) {
-      const line = JSON.stringify({ id, ...piece })
+    piece(id, { messageId, from, text }) {
+      // Not what came before it: each piece would be as long as the message.
+      const line = JSON.stringify({ id, messageId, from, text })
       if (line.length > longestPiece || size + line.length > mostPieces) return
       pieces.push(line)
       size += line.length

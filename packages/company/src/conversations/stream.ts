@@ -48,6 +48,8 @@ export class ConversationStream implements Ear, StreamSource, Standing {
   /** The message whose pieces are told, as far as they are: those of others, and what comes after a gap, are left out. */
   #message: string | null = null
   #told = 0
+  /** The last one whose pieces were told and are no longer: nothing of it is told again in pieces. */
+  #left: string | null = null
   #pieces = ''
   /** How many characters of pieces were told or dropped, of all that were heard. */
   #before = 0
@@ -131,8 +133,9 @@ export class ConversationStream implements Ear, StreamSource, Standing {
     sink?.destroy()
   }
 
-  heard({ messageId, from, text }: Piece): void {
+  heard(piece: Piece): void {
     if (this.#isOver || this.#sink === null) return
+    const { messageId, from, text } = this.#fromItsBegin(piece)
     if (from === 0) {
       this.#message = messageId
       this.#told = 0
@@ -140,12 +143,25 @@ export class ConversationStream implements Ear, StreamSource, Standing {
     if (this.#message !== messageId) return
     // A gap: what is shown without it would be garbled.
     if (from !== this.#told || this.#sink.isFull || this.#pieces.length + text.length > mostPieces) {
-      this.#message = null
+      this.#leavePieces()
       return
     }
     this.#told += text.length
     this.#pieces += `event: ${textDeltaEvent}\ndata: ${JSON.stringify({ message_id: messageId, text })}\n\n`
     this.#keeper.askForPieces(this)
+  }
+
+  /** Who came when a message had begun is told what came before together with the next piece, where that is known. */
+  #fromItsBegin(piece: Piece): Piece {
+    const { messageId, from, text, before } = piece
+    const isNew = this.#message === null && this.#left !== messageId
+    return isNew && before?.length === from ? { messageId, from: 0, text: before + text } : piece
+  }
+
+  /** Tells no more of a message in pieces; of which nothing was told so far, that may still begin. */
+  #leavePieces(): void {
+    if (this.#told > 0) this.#left = this.#message
+    this.#message = null
   }
 
   /** How far pieces were heard: what a look that begins now is about. */
@@ -208,7 +224,7 @@ export class ConversationStream implements Ear, StreamSource, Standing {
       this.after = number
       // What is whole is not told in pieces any more.
       if (this.#message !== null && body.includes(`"${this.#message}"`)) {
-        this.#message = null
+        this.#leavePieces()
         this.#take(this.heardUntil)
       }
     }

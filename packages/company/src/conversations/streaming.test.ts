@@ -69,4 +69,53 @@ describe.each(stores)('A stream on $name', ({ missing, fresh }) => {
       expect(raw).not.toContain('4711')
     },
   )
+
+  it.skipIf(missing !== null)(
+    'tells what came before a piece to whoever has heard nothing of the message, and to nobody else',
+    async () => {
+      const scope = { db: await (await fresh()).open(), company: 'https://miramar.example' }
+      await insertSession(scope, sessionRow())
+      const { parts } = conversationParts(scope)
+      const row = await startConversation(scope)
+      const settings = checkStreams(true)
+      if (settings === null) throw new Error('there are no streams')
+      const ending = new AbortController()
+      const streams = createStreams({ ...parts, settings, ending: ending.signal })
+      const source = sourceOf(streams.open(row, row.last_event, { ...caller(), expiresAt: now / 1000 + 3600 }))
+      let raw = ''
+      let hasCome = Promise.withResolvers<void>()
+      const write = (text: string) => {
+        raw += text
+        hasCome.resolve()
+      }
+      const sink = { isFull: false, write, end() {}, destroy() {} }
+      source?.begin(sink)
+      const piece = (messageId: string, from: number, text: string, before?: string) =>
+        parts.changes.piece(row.id, { messageId, from, text, ...(before === undefined ? {} : { before }) })
+      const told = async (last: string) => {
+        while (!raw.includes(last)) {
+          hasCome = Promise.withResolvers()
+          await hasCome.promise
+        }
+        return [...raw.matchAll(/"text":"([^"]*)"/g)].map(([, text]) => text)
+      }
+
+      piece('msg_1', 4, 'two ')
+      piece('msg_1', 8, 'three ', 'of another length')
+      // Nothing of it was told while its reader took nothing, so it may begin later.
+      sink.isFull = true
+      piece('msg_1', 14, 'four ', 'one two three ')
+      sink.isFull = false
+      piece('msg_1', 19, 'five.', 'one two three four ')
+      expect(await told('five.')).toEqual(['one two three four five.'])
+      // One is missing: nothing more of it is told, also not from its begin.
+      piece('msg_1', 30, 'seven ', 'one two three four five. six, ')
+      piece('msg_1', 36, 'eight ', 'one two three four five. six, seven ')
+      // The next one begins in its middle too, and is heard to its end.
+      piece('msg_2', 2, 'b ', 'a ')
+      piece('msg_2', 4, 'c', 'a b ')
+      expect((await told('"c"')).slice(1)).toEqual(['a b ', 'c'])
+      ending.abort()
+    },
+  )
 })

@@ -92,6 +92,8 @@ async function speak(parts: TurnParts, { row, writing, calls, stop }: Running): 
   const isDirect = row.parent_id !== null
   let over = stop
   let isOver = false
+  /** The message that is being said, as far as it was told: no longer than a message may be. */
+  let told = ''
   const ending: AgentEnd = await runAgent({
     agent: parts.agent ?? handsOff,
     time: parts.settings.turnTimeout,
@@ -123,8 +125,10 @@ async function speak(parts: TurnParts, { row, writing, calls, stop }: Running): 
     },
     listener: {
       piece(text, from) {
+        const before = from === 0 ? '' : told
+        told = before + text
         const messageId = writing.nextMessageId()
-        if (messageId !== null) parts.changes.piece(row.id, { messageId, from, text })
+        if (messageId !== null) parts.changes.piece(row.id, { messageId, from, text, before })
       },
       async thing(thing) {
         if (thing.type === 'call') return calls.call(thing.name, thing.input, over)
