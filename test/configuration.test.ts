@@ -259,6 +259,7 @@ const wrong: readonly (readonly [name: string, bend: Record<string, unknown>, sa
     { retention: { conversations: 0 } },
     /`retention\.conversations` is a whole number/,
   ],
+  ['a record kept for no day', { retention: { audit: 0 } }, /`retention\.audit` is a whole number of days/],
   ['events kept for half a day', { retention: { events: 0.5 } }, /`retention\.events` is a whole number of days/],
   ['nothing for new sign-ins', { onConnection: null }, /`onConnection` is a function that is told of each/],
   ['a policy at sign-out that is a text', { signOut: 'end' }, /Write signOut: \{ sessions: 'end' \}/],

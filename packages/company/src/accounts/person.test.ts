@@ -306,7 +306,7 @@ const columns = {
     event: 'none',
     body: 'none',
     conversation_id: 'conversation',
-    operation_id: 'none',
+    operation_id: 'operation',
     due_at: 'none',
     attempts: 'none',
     created_at: 'none',

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { caller, conversationParts, message, startConversation } from '../../../../test/setup/conversation-parts.ts'
-import { days, now, sessionRow } from '../../../../test/setup/rows.ts'
+import { days, now, operationRow, revisionRow, sessionRow } from '../../../../test/setup/rows.ts'
 import { silent, stores } from '../../../../test/setup/stores.ts'
 import { erasePerson, exportPerson } from '../accounts/person.ts'
+import { readAudit } from '../audit/reading.ts'
+import { insertOperation } from '../operations/store.ts'
 import { insertSession } from '../sessions/store.ts'
 import { cleanUp } from '../store/clean-up.ts'
 import type { Scope } from '../store/database.ts'
@@ -151,6 +153,62 @@ describe.each(stores)('Conversations that are kept in $name', { timeout: 60_000 
     const user = { clientId: 'https://agent.example/client', userId: 'user' }
     expect((await erasePerson(scope, user, { now: () => now })).conversations).toBe(1)
     expect(await findConversation(scope, bobs.id)).toEqual(bobs)
+  })
+
+  test('leave the record of what staff did when a person is erased, and nothing that is on its way or listens', async () => {
+    const scope = await start()
+    const { db } = scope
+    const mine = await startConversation(scope)
+    await change(scope, mine.id, now, () => ({ set: { account: 'ada' }, events: [] }))
+    const other = await startConversation(scope)
+    for (const conversation_id of [mine.id, other.id]) {
+      await db.query
+        .insertInto('poppy_audit')
+        .values({
+          ...{ company, id: conversation_id, at: now, staff_id: 'rita', staff_name: 'Rita', act: 'account_opened' },
+          ...{ conversation_id, operation_id: null, detail: '{"grant":"g","epoch":0}' },
+        })
+        .execute()
+      await db.query.insertInto('poppy_listeners').values({ company, conversation_id, ends_at: now }).execute()
+    }
+    await insertOperation(scope, {
+      operation: operationRow({ id: 'opn_of_ada' }),
+      revision: revisionRow({ operation_id: 'opn_of_ada' }),
+      entry: { event: 'proposed', channel: 'http', who: {} },
+    })
+    const ofConversation = { conversation_id: mine.id, operation_id: null }
+    const ofOperation = { conversation_id: null, operation_id: 'opn_of_ada' }
+    const ofAnother = { conversation_id: other.id, operation_id: null }
+    for (const [at, about] of [ofConversation, ofOperation, ofAnother].entries())
+      await db.query
+        .insertInto('poppy_deliveries')
+        .values({
+          ...{
+            company,
+            id: `delivery ${at}`,
+            endpoint: 'https://desk.example/',
+            event: 'message',
+            body: '{"text":"of ada"}',
+          },
+          ...{ ...about, due_at: null, attempts: 9, created_at: now, given_up_at: now },
+        })
+        .execute()
+
+    const shown = JSON.stringify(await exportPerson(scope, 'ada', { now: () => now }))
+    expect(shown).not.toMatch(/Rita|rita|account_opened|delivery/)
+    await erasePerson(scope, 'ada', { now: () => now })
+    const left = async (table: 'poppy_deliveries' | 'poppy_listeners') =>
+      (await db.query.selectFrom(table).select('conversation_id').execute()).map((row) => row.conversation_id)
+    expect(await left('poppy_deliveries')).toEqual([other.id])
+    expect(await left('poppy_listeners')).toEqual([other.id])
+    const { entries } = await readAudit(scope, { staff: 'rita' })
+    expect(entries.map(({ conversation }) => conversation).toSorted()).toEqual([mine.id, other.id].toSorted())
+    expect(JSON.stringify(entries)).not.toMatch(/ada|agent\.example|"user/)
+    // Not with the conversation either, when its time is over.
+    await close(scope, other.id)
+    await clean(scope, now + days(400), { retention: { audit: days(500) } })
+    expect(await findConversation(scope, other.id)).toBeNull()
+    expect((await readAudit(scope)).entries).toHaveLength(2)
   })
 
   test('of a person who is erased while they begin are begun before, and erased, or not at all', async () => {

@@ -11,17 +11,24 @@ export interface ConversationRetention {
   readonly conversations: number
   /** From when it was written, an event, in open conversations too; null: as long as its conversation. */
   readonly events: number | null
+  /** From when it was written, the record of what staff did. It stays when the conversation goes. */
+  readonly audit: number
 }
 
 const day = 86_400_000
 
-/** What is kept where the company doesn't say: conversations for a year, with all of their events. */
-export const standardConversationRetention: ConversationRetention = { conversations: 365 * day, events: null }
+/** What is kept where the company doesn't say: conversations for a year, with all of their events, and what staff did. */
+export const standardConversationRetention: ConversationRetention = {
+  conversations: 365 * day,
+  events: null,
+  audit: 365 * day,
+}
 
 /** The settings for {@link ConversationRetention}, in days. */
 export interface ConversationRetentionSettings {
   readonly conversations?: number
   readonly events?: number
+  readonly audit?: number
 }
 
 /** @throws ConfigurationError with a sentence that says what to write */
@@ -37,6 +44,7 @@ export function checkConversationRetention(retention: unknown): ConversationRete
   return {
     conversations: days('conversations') ?? standardConversationRetention.conversations,
     events: days('events') ?? standardConversationRetention.events,
+    audit: days('audit') ?? standardConversationRetention.audit,
   }
 }
 

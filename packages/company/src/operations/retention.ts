@@ -80,7 +80,7 @@ function reasons({ db, company }: Scope, { now, retention }: { readonly now: num
 /** Deletes operations with all that belongs to them, inside a transaction that holds their rows; gives how many rows. */
 export async function deleteWhole({ db, company }: Scope, ids: readonly string[]): Promise<number> {
   let rows = 0
-  for (const table of ['poppy_trail', 'poppy_revisions', 'poppy_outbox'] as const) {
+  for (const table of ['poppy_trail', 'poppy_revisions', 'poppy_outbox', 'poppy_deliveries'] as const) {
     const { numDeletedRows } = await db.query
       .deleteFrom(table)
       .where('company', '=', company)

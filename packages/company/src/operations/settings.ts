@@ -18,7 +18,8 @@ export interface OperationsConfig {
   /**
    * How long operations are kept after their end, in days: `operations`, those that were confirmed, 730 when left out;
    * `proposals`, those that nobody confirmed, 30 when left out. And conversations: `conversations`, in days after they were
-   * closed, 365 when left out; `events`, in days after they were written: as long as their conversation when left out.
+   * closed, 365 when left out; `events`, in days after they were written: as long as their conversation when left out; `audit`,
+   * the record of what staff did, in days after it was written, 365 when left out.
    */
   readonly retention?: ConversationRetentionSettings & { readonly operations?: number; readonly proposals?: number }
   /** Makes the operations endpoint a service with tokens of its own (4.3): an absolute URI. */
@@ -87,7 +88,7 @@ const day = 86_400_000
 function checkRetention(retention: OperationsConfig['retention']): Retention {
   if (retention === undefined) return standardRetention
   if (!isPlain(retention)) throw wrong('Write retention: { operations: 730, proposals: 30 }, each in days.')
-  refuseUnknown('retention', retention, ['operations', 'proposals', 'conversations', 'events'])
+  refuseUnknown('retention', retention, ['operations', 'proposals', 'conversations', 'events', 'audit'])
   const days = (name: 'operations' | 'proposals', standard: number): number => {
     const value = retention[name]
     if (value === undefined) return standard

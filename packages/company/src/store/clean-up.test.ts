@@ -68,6 +68,65 @@ describe.each(stores)('Cleaning up in $name', ({ missing, fresh }) => {
     expect(await read()).toMatchObject({ grantId: 'g2', epoch: 1 })
   })
 
+  test('the record of what staff did goes after a year, what nobody took after 30 days, who listened after one', async () => {
+    const { scope } = await start()
+    const { db } = scope
+    const audit = { company, staff_id: 'rita', staff_name: 'Rita', act: 'took', operation_id: null, detail: null }
+    for (const at of [now - 1, now])
+      await db.query
+        .insertInto('poppy_audit')
+        .values({ ...audit, id: `at ${at}`, at, conversation_id: 'cnv_1' })
+        .execute()
+    const delivery = {
+      company,
+      endpoint: 'https://desk.example/',
+      event: 'closed',
+      body: '{}',
+      attempts: 1,
+      created_at: 0,
+    }
+    const about = { conversation_id: 'cnv_1', operation_id: null }
+    for (const [id, given_up_at] of [
+      ['before', now - 1],
+      ['now', now],
+      ['waits', null],
+    ] as const)
+      await db.query
+        .insertInto('poppy_deliveries')
+        .values({ ...delivery, ...about, id, given_up_at, due_at: given_up_at === null ? 0 : null })
+        .execute()
+    for (const ends_at of [now - 1, now])
+      await db.query
+        .insertInto('poppy_listeners')
+        .values({ company, conversation_id: `at ${ends_at}`, ends_at })
+        .execute()
+    const left = async () =>
+      Promise.all(
+        (['poppy_audit', 'poppy_deliveries', 'poppy_listeners'] as const).map(
+          async (table) => (await db.query.selectFrom(table).select('company').execute()).length,
+        ),
+      )
+    await clean(scope, now + days(1))
+    expect(await left()).toEqual([2, 3, 1])
+    await clean(scope, now + days(30))
+    expect(await left()).toEqual([2, 2, 0])
+    await clean(scope, now + days(365))
+    expect(await left()).toEqual([1, 1, 0])
+    await cleanUp(scope, { now: now + days(366), limit: 100, log: silent, retention: { audit: days(400) } })
+    expect(await left()).toEqual([1, 1, 0])
+    // In bites, as everything is; and nobody else's.
+    const many = Array.from({ length: 25 }, (_, at) => ({ ...audit, id: `old ${at}`, at: 0, conversation_id: null }))
+    await db.query.insertInto('poppy_audit').values(many).execute()
+    await db.query
+      .insertInto('poppy_audit')
+      .values({ ...audit, company: 'https://other.example', id: 'theirs', at: 0, conversation_id: null })
+      .execute()
+    const options = { now: now + days(366), limit: 10, log: silent, rest: async () => {} }
+    expect(await cleanUp(scope, { ...options, mostBites: 1 })).toEqual({ rows: 10, isDone: false })
+    expect(await cleanUp(scope, options)).toEqual({ rows: 16, isDone: true })
+    expect(await left()).toEqual([1, 1, 0])
+  })
+
   test('an agent is forgotten after ninety days away, unless somebody still lets it in', async () => {
     const { scope } = await start()
     const here = async () =>

@@ -24,6 +24,10 @@ const codeMargin = day
 const endedMargin = day
 /** An agent that stayed away this long and that nobody lets in any more is forgotten: the next time, it is new. */
 const agentMargin = 90 * day
+/** What the company's own systems didn't take is kept for whoever mends them. */
+const givenUpMargin = 30 * day
+/** When an agent was listening last is worth knowing for a while. */
+const listenerMargin = day
 
 /** How long what is over is kept. */
 export interface KeptFor extends Retention, ConversationRetention {}
@@ -74,6 +78,9 @@ const kinds = {
   poppy_operations: deleteOverOperations,
   poppy_conversations: deleteOverConversations,
   poppy_events: deleteOldEvents,
+  poppy_audit: deleteOldAudit,
+  poppy_deliveries: deleteGivenUp,
+  poppy_listeners: deleteListeners,
 } as const
 
 /**
@@ -303,6 +310,65 @@ function deleteAttempts({ db, company }: Scope, { now, limit }: Bite) {
           .$asTuple('kind', 'owner_hash'),
       ),
     )
+    .executeTakeFirstOrThrow()
+}
+
+// PostgreSQL may run a query anew for each row that it compares with it, and then delete more than a bite: so it is made once.
+
+function deleteOldAudit({ db, company }: Scope, { now, limit, retention }: Bite) {
+  return db.query
+    .with(
+      (name) => name('over').materialized(),
+      (query) =>
+        query
+          .selectFrom('poppy_audit')
+          .select('id')
+          .where('company', '=', company)
+          .where('at', '<', now - retention.audit)
+          .limit(limit)
+          .$if(db.name === 'postgres', whatIsFree),
+    )
+    .deleteFrom('poppy_audit')
+    .where('company', '=', company)
+    .where('id', 'in', (eb) => eb.selectFrom('over').select('id'))
+    .executeTakeFirstOrThrow()
+}
+
+function deleteGivenUp({ db, company }: Scope, { now, limit }: Bite) {
+  return db.query
+    .with(
+      (name) => name('over').materialized(),
+      (query) =>
+        query
+          .selectFrom('poppy_deliveries')
+          .select('id')
+          .where('company', '=', company)
+          .where('given_up_at', '<', now - givenUpMargin)
+          .limit(limit)
+          .$if(db.name === 'postgres', whatIsFree),
+    )
+    .deleteFrom('poppy_deliveries')
+    .where('company', '=', company)
+    .where('id', 'in', (eb) => eb.selectFrom('over').select('id'))
+    .executeTakeFirstOrThrow()
+}
+
+function deleteListeners({ db, company }: Scope, { now, limit }: Bite) {
+  return db.query
+    .with(
+      (name) => name('over').materialized(),
+      (query) =>
+        query
+          .selectFrom('poppy_listeners')
+          .select('conversation_id')
+          .where('company', '=', company)
+          .where('ends_at', '<', now - listenerMargin)
+          .limit(limit)
+          .$if(db.name === 'postgres', whatIsFree),
+    )
+    .deleteFrom('poppy_listeners')
+    .where('company', '=', company)
+    .where('conversation_id', 'in', (eb) => eb.selectFrom('over').select('conversation_id'))
     .executeTakeFirstOrThrow()
 }
 

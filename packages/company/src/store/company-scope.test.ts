@@ -129,7 +129,7 @@ const audited = {
   conversation: 'talk',
   operation: null,
 } as const
-const conversationBite = { now: later, limit: 10, retention: { conversations: 1, events: 1 } }
+const conversationBite = { now: later, limit: 10, retention: { conversations: 1, events: 1, audit: 1 } }
 
 /** Each function with ids that both Companies have. */
 const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
