@@ -1,9 +1,9 @@
-import { operation, type Staff, succeeded, tool } from 'poppyseed'
+import { operation, type Staff, succeeded, tool, unknown } from 'poppyseed'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { asked, bookings, lists } from './setup/bookings.ts'
 import { said, standingOf } from './setup/converse.ts'
-import { makeFrontDesk, omar, rita } from './setup/front-desk.ts'
+import { makeFrontDesk, omar, patiently, rita } from './setup/front-desk.ts'
 import { type FreshStore, stores } from './setup/stores.ts'
 import { testTools } from './setup/world-config.ts'
 
@@ -173,5 +173,73 @@ describe.each(stores)('staff at work, on $name,', { timeout: 60_000 }, ({ missin
     const revise = (input: unknown) => staff.reviseOperation(id, rita, { operation: opn, revision: 1, input })
     expect(await revise({ room: 'Luna', nights: 2 })).toMatchObject({ ok: false, error: 'invalid_request' })
     expect(await revise({ room: 'Sol', nights: 3 })).toMatchObject({ ok: true, operation: { revision: 2 } })
+  })
+
+  test('lose the conversation and the Direct Conversation beside it, once they are gone for two minutes', async () => {
+    const { staff, id, talk, clock, worlds, words } = await desk(await fresh())
+    await staff.take(id, rita)
+    await staff.askForUser(id, rita, 'To choose a room.')
+    const opened = await talk.start(said('Here I am.', { sender: 'human' }), { parent: id })
+    const { conversation_id: direct } = await standingOf(opened)
+    expect((await staff.heldBy('rita')).map((one) => one.id).sort()).toEqual([id, direct].sort())
+    clock.now += 2 * 60_000
+    for (const { company } of worlds) while (!(await company.work()).isDone);
+    expect(await staff.heldBy('rita')).toEqual([])
+    expect((await staff.queue()).map((one) => one.id).sort()).toEqual([id, direct].sort())
+    expect((await words(direct, talk)).at(-1)).toBe('queued/agent')
+  })
+
+  test('settle what nobody knows, and cancel, with who and why in the trail and in the audit, once for a form', async () => {
+    const lost = operation({
+      name: 'lost',
+      description: 'Nobody hears what comes of it.',
+      scope: 'poppy:write',
+      propose: () => ({ summary: 'Something.' }),
+      perform: () => unknown(),
+    })
+    const made = await makeFrontDesk(await fresh(), { operations: [lost], prepare: lists })
+    const { signedIn } = await made.signIn()
+    const client = asked(made.client, signedIn.access_token)
+    const [one, other] = [await client.propose('lost'), await client.propose('lost')]
+    await client.confirm(one.operation_id)
+    const all = made.worlds.map(({ company }) => company.operations)
+    const [here, there] = all as [(typeof all)[0], (typeof all)[0]]
+    await expect
+      .poll(async () => {
+        await made.work()
+        return (await here.get(one.operation_id))?.unknownSince
+      }, patiently)
+      .not.toBeNull()
+    const settle = (at: typeof here, key: string, by: Staff | string = rita) =>
+      at.settle(one.operation_id, succeeded({ booking: 'B17' }), { by, why: 'It is in the book.' }, { key })
+    for (const by of [{ id: 'rita' }, { id: '', name: 'Rita' }, '', ' ', null])
+      await expect(settle(here, 'form-0', by as never)).rejects.toThrow(TypeError)
+    const both = await Promise.all([settle(here, 'form-1'), settle(there, 'form-1')])
+    for (const record of both) expect(record).toMatchObject({ state: 'succeeded', result: { booking: 'B17' } })
+    expect(await settle(there, 'form-1')).toMatchObject({ state: 'succeeded' })
+    expect(await refused(settle(there, 'form-2'))).toBe('revision_conflict')
+    expect(await refused(settle(there, 'form-1', omar))).toBe('revision_conflict')
+    expect((await here.trail(one.operation_id)).filter(({ event }) => event === 'settled')).toMatchObject([
+      {
+        channel: 'staff',
+        who: { staff: 'rita', name: 'Rita Alvarez' },
+        detail: { as: 'succeeded', why: 'It is in the book.' },
+      },
+    ])
+    const cancel = (at: typeof here) =>
+      at.cancel(other.operation_id, { by: rita, reason: 'The guest called.' }, { key: 'form-1' })
+    const cancelled = await Promise.all([cancel(here), cancel(there)])
+    for (const record of cancelled) expect(record).toMatchObject({ state: 'cancelled' })
+    // A job of the company's own is somebody too.
+    const third = await client.propose('lost')
+    await here.cancel(third.operation_id, { by: 'the nightly job' })
+    const { entries } = await made.staff.audit()
+    expect(entries.map(({ staff, act, operation, detail }) => [staff.id, act, operation, detail]).sort()).toEqual(
+      [
+        ['rita', 'settled', one.operation_id, { as: 'succeeded', why: 'It is in the book.' }],
+        ['rita', 'cancelled', other.operation_id, { reason: 'The guest called.' }],
+        ['the nightly job', 'cancelled', third.operation_id, {}],
+      ].sort(),
+    )
   })
 })

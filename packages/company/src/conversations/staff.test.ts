@@ -1,100 +1,18 @@
-import { PoppyError } from '@poppyseed/protocol'
 import { describe, expect, it } from 'vitest'
-import { caller, conversationParts, noTools, startConversation } from '../../../../test/setup/conversation-parts.ts'
-import { grantRow, sessionRow, now as start } from '../../../../test/setup/rows.ts'
+import { caller, startConversation } from '../../../../test/setup/conversation-parts.ts'
+import { now as start } from '../../../../test/setup/rows.ts'
+import { minute, omar, rita, settled, staffInstances } from '../../../../test/setup/staff-instances.ts'
 import { stores } from '../../../../test/setup/stores.ts'
-import { insertSession } from '../sessions/store.ts'
-import type { Scope } from '../store/database.ts'
-import { careForConversations } from './caring.ts'
 import { closeConversation } from './closing.ts'
-import { accepted, turnEnded } from './conversation.ts'
-import { handedOff } from './handoff.ts'
-import type { Staff } from './held.ts'
+import { turnEnded } from './conversation.ts'
 import { withConversation } from './ledger.ts'
-import type { ConversationRow } from './row.ts'
-import { createCompanyConversations } from './staff.ts'
-import { eventsAfter, findConversation } from './store.ts'
 
 /** What staff do, and what two of them do at once, at two instances of one Company. */
-
-const company = 'https://miramar.example'
-const rita: Staff = { id: 'rita', name: 'Rita' }
-const omar: Staff = { id: 'omar', name: 'Omar' }
-const minute = 60_000
-
-async function settled(work: Promise<unknown>): Promise<unknown> {
-  try {
-    await work
-    return 'done'
-  } catch (error) {
-    if (error instanceof PoppyError) return error.extra?.because ?? error.code
-    throw error
-  }
-}
 
 describe.each(stores)('Staff on $name', { timeout: 60_000 }, ({ missing, fresh }) => {
   const test = it.skipIf(missing !== null)
 
-  async function begin() {
-    const { open } = await fresh()
-    const clock = { now: start }
-    const scopes: Scope[] = [
-      { db: await open(), company },
-      { db: await open(), company },
-    ]
-    const [scope] = scopes as [Scope]
-    await insertSession(scope, sessionRow({ account: 'ada', grant_id: 'g' }))
-    await scope.db.query
-      .insertInto('poppy_grants')
-      .values({ ...grantRow({ expires_at: null }), company })
-      .execute()
-    const instances = scopes.map((one) => {
-      const { parts, begun } = conversationParts(one, { now: () => clock.now, agent: async function* () {} })
-      const staff = createCompanyConversations({
-        ...parts,
-        ...noTools,
-        givenUp: new AbortController().signal,
-        callTool: async (row, { name, staff: by }) => ({ ok: true, value: [row.id, name, by] }),
-      })
-      return { parts, begun, staff, care: () => careForConversations(parts) }
-    })
-    const [first, second] = instances as [(typeof instances)[0], (typeof instances)[0]]
-    const row = async (id: string) => (await findConversation(scope, id)) as ConversationRow
-    const events = async (id: string) =>
-      (await eventsAfter(scope, await row(id), { after: 0, limit: 1000 })).map(
-        ({ body }) => JSON.parse(body) as Record<string, unknown>,
-      )
-    const said = async (id: string) =>
-      (await events(id)).map((event) =>
-        event.type === 'state'
-          ? `${event.status}/${event.responder}`
-          : event.type === 'message'
-            ? (event.message as { sender: string; role: string; text: string }).role === 'user'
-              ? 'user'
-              : (event.message as { sender: string }).sender
-            : String(event.type),
-      )
-    let count = 0
-    /** A conversation in which somebody waits for a person. */
-    async function queued(by = caller()): Promise<string> {
-      count += 1
-      const { id } = await startConversation(scope, { id: `cnv_${count}`, by })
-      await withConversation(first.parts, id, (one) => turnEnded(one, { answered: one.asked, now: clock.now }))
-      const who = { comes: true } as const
-      await withConversation(first.parts, id, (one) => handedOff(one, { now: clock.now, who, messageId: 'msg_h' }))
-      clock.now += 1
-      return id
-    }
-    const ask = (id: string, message: string, by = caller()) =>
-      withConversation(first.parts, id, (one) =>
-        accepted(one, {
-          message: { id: message, sender: 'agent', text: 'And?' },
-          caller: by,
-          now: clock.now,
-        }),
-      )
-    return { clock, scope, first, second, row, events, said, queued, ask }
-  }
+  const begin = async () => staffInstances(await fresh())
 
   test('of two who take one at the same moment, at two instances, one has it', async () => {
     const { first, second, queued, row, said } = await begin()
@@ -298,7 +216,11 @@ describe.each(stores)('Staff on $name', { timeout: 60_000 }, ({ missing, fresh }
       { error: 'sign_in_required', scope: 'poppy:read' },
       { error: 'insufficient_scope', scope: 'poppy:write' },
     ])
-    await scope.db.query.updateTable('poppy_grants').set({ revoked_at: start }).where('company', '=', company).execute()
+    await scope.db.query
+      .updateTable('poppy_grants')
+      .set({ revoked_at: start })
+      .where('company', '=', scope.company)
+      .execute()
     expect(await settled(first.staff.openAccount(id, rita))).toBe('sign_in_required')
   })
 
