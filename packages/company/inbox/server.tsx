@@ -6,3 +6,6 @@ import { App } from './app.tsx'
 export function render(view: InboxView): string {
   return renderToString(<App view={view} />)
 }
+
+/** What the page is called. */
+export const title = (view: InboxView): string => view.organization

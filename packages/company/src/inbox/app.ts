@@ -13,15 +13,18 @@ export interface Asset {
 export interface InboxApp {
   /** Draws what stands inside `<div id="inbox">`. */
   readonly render: (view: InboxView) => string
+  /** The page's title. */
+  readonly title: (view: InboxView) => string
   readonly script: Asset
   readonly styles: Asset
 }
 
 /** Loads it. */
 export async function loadInboxApp(): Promise<InboxApp> {
-  const [{ render }, assets] = await Promise.all([import('#inbox-app/render'), import('#inbox-app/assets')])
+  const [{ render, title }, assets] = await Promise.all([import('#inbox-app/render'), import('#inbox-app/assets')])
   return {
     render,
+    title,
     script: { name: assets.scriptName, text: assets.script, type: 'text/javascript; charset=utf-8' },
     styles: { name: assets.stylesName, text: assets.styles, type: 'text/css; charset=utf-8' },
   }

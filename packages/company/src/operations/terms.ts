@@ -29,20 +29,20 @@ export interface TermStyle {
 export function termLines(terms: Readonly<Record<string, unknown>>, style: TermStyle): readonly TermLine[] {
   const lines: TermLine[] = []
   const add = (value: unknown, path: readonly string[]): void => {
-    const text = written(value, style)
+    const text = inOneText(value, style)
     if (text !== null) lines.push({ name: inPlainSight(path.join(' › ')), value: inPlainSight(text) })
     else
       for (const [name, member] of Object.entries(value as object)) {
         // A list's items count from 1.
-        add(member, [...path, Array.isArray(value) ? String(Number(name) + 1) : plain(name)])
+        add(member, [...path, Array.isArray(value) ? String(Number(name) + 1) : nameInWords(name)])
       }
   }
-  for (const [name, value] of Object.entries(terms)) add(value, [plain(name)])
+  for (const [name, value] of Object.entries(terms)) add(value, [nameInWords(name)])
   return lines
 }
 
-/** A value in one text; null for one that takes several lines. */
-function written(value: unknown, { locale, yes, no }: TermStyle): string | null {
+/** A value in one text; null for one that takes several lines. What is hidden in it is still there. */
+export function inOneText(value: unknown, { locale, yes, no }: TermStyle): string | null {
   if (value === null || value === undefined) return '–'
   if (typeof value === 'boolean') return value ? yes : no
   // As it was written: a number that is grouped or rounded for looks could be a code.
@@ -51,7 +51,7 @@ function written(value: unknown, { locale, yes, no }: TermStyle): string | null 
   if (Array.isArray(value)) {
     if (value.length === 0) return '–'
     return value.every((item) => typeof item === 'string' || typeof item === 'number')
-      ? value.map((item) => written(item, { locale, yes, no })).join(', ')
+      ? value.map((item) => inOneText(item, { locale, yes, no })).join(', ')
       : null
   }
   if (Object.keys(value).length === 0) return '–'
@@ -81,7 +81,7 @@ function asDay(text: string, locale: string): string | null {
 }
 
 /** `new_date` and `newDate` as words. */
-function plain(name: string): string {
+export function nameInWords(name: string): string {
   const words = name
     .replaceAll(/[_-]+/g, ' ')
     .replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, ' ')

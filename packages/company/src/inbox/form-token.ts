@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import type { Sealer } from '../crypto/seal.ts'
+
+/** What goes with each form of the inbox: bound to the member of staff and to its time. It opens nothing by itself. */
+
+/** Milliseconds for which a form may be sent; a page that is live gets a new one with each look. */
+export const formTokenLifetime = 3_600_000
+
+const schema = z.object({
+  issuer: z.string(),
+  /** Another form than those of other pages: none passes for the other. */
+  page: z.literal('inbox'),
+  staff: z.string(),
+  expiresAt: z.number(),
+})
+
+/** What tokens are made and checked with. */
+export interface FormTokenParts {
+  readonly forms: Sealer
+  readonly issuer: string
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+}
+
+/** Makes one for a member of staff. */
+export function makeFormToken({ forms, issuer, now }: FormTokenParts, staffId: string): string {
+  const content: z.infer<typeof schema> = {
+    issuer,
+    page: 'inbox',
+    staff: staffId,
+    expiresAt: now() + formTokenLifetime,
+  }
+  return forms.seal(content)
+}
+
+/** Whether a token was made by this Company for this member of staff, and in time. */
+export function checkFormToken(
+  { forms, issuer, now }: FormTokenParts,
+  token: string,
+  staffId: string,
+): 'ours' | 'old' | 'foreign' {
+  const form = schema.safeParse(forms.open(token))
+  if (!form.success || form.data.issuer !== issuer || form.data.staff !== staffId) return 'foreign'
+  return form.data.expiresAt <= now() ? 'old' : 'ours'
+}
