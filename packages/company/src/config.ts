@@ -15,6 +15,7 @@ import { checkOrganization, domainAbove, type OrganizationConfig } from './disco
 import { type CheckedExtensions, checkExtensions, type ExtensionsConfig } from './discovery/extensions.ts'
 import { type CheckedReach, checkReach, type ReachConfig } from './discovery/reach-settings.ts'
 import { checkFaults, type FaultSettings } from './faults/faults.ts'
+import { type CheckedInbox, checkInbox, type InboxConfig } from './inbox/settings.ts'
 import { type CheckedLimits, checkLimits, type LimitSettings } from './limits/settings.ts'
 import type { FetchDocument } from './net/fetch-document.ts'
 import { type CheckedOperations, checkOperations, type OperationsConfig } from './operations/settings.ts'
@@ -40,6 +41,7 @@ export interface CompanyConfig
     OperationsConfig,
     ConversationsConfig,
     WebhooksConfig,
+    InboxConfig,
     LanguageConfig {
   readonly organization: OrganizationConfig
   /** `https://host`: all URLs, `htu`, `aud` and redirects begin with it; never taken from a request. */
@@ -146,6 +148,10 @@ const knownSettings = new Set<string>([
   'conversations',
   'retention',
   'webhooks',
+  'staff',
+  'staffSignInPage',
+  'customer',
+  'savedReplies',
   'apis',
   'extensions',
   'browser',
@@ -163,11 +169,6 @@ const knownSettings = new Set<string>([
   'random',
 ])
 
-/** Settings of the design that this version doesn't have yet: named, so that nobody wonders why nothing happens. */
-const notBuilt: Readonly<Record<string, string>> = {
-  staff: 'The staff inbox is not built in this version. Leave `staff` out.',
-}
-
 /** The configuration once it is known to be right. */
 export interface CheckedConfig {
   /** The Company's domains, the main one first. */
@@ -180,6 +181,8 @@ export interface CheckedConfig {
   readonly conversations: CheckedConversations | null
   readonly conversationRetention: ConversationRetention
   readonly webhooks: readonly WebhookEndpoint[]
+  /** Null where there is no staff inbox. */
+  readonly inbox: CheckedInbox | null
   readonly secrets: readonly string[]
   readonly signIn: OfferedSignIn
   /** Null where no browser may join (5). */
@@ -208,7 +211,6 @@ export function checkConfig(config: CompanyConfig): CheckedConfig {
   if (typeof config !== 'object' || config === null)
     throw wrong('createCompany takes one object: createCompany({ organization, origin, secret, … }).')
   for (const name of Object.keys(config)) {
-    if (Object.hasOwn(notBuilt, name)) throw wrong(notBuilt[name] as string)
     if (!knownSettings.has(name))
       throw wrong(`There is no setting \`${name}\`. The settings are: ${[...knownSettings].join(', ')}.`)
   }
@@ -229,6 +231,7 @@ export function checkConfig(config: CompanyConfig): CheckedConfig {
     extensions: { ...checkExtensions(config, domains), ...operations.extensions },
     operations,
     conversations,
+    inbox: checkInbox(config, { conversations: conversations !== null, operations: operations.list.length > 0 }),
     conversationRetention: checkConversationRetention(config.retention),
     webhooks: checkWebhooks(config.webhooks, {
       isDevelopment: config.development === true,

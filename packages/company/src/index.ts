@@ -42,6 +42,7 @@ export type { OrganizationConfig } from './discovery/domains.ts'
 export type { ExtensionEntry } from './discovery/extensions.ts'
 export { AnswerDropped } from './faults/answer-dropped.ts'
 export type { AnswerAt, FaultPoint, FaultSettings } from './faults/faults.ts'
+export type { CustomerCard, SavedReply, SignedInStaff } from './inbox/settings.ts'
 export type { CloseOptions, Worked } from './lifecycle.ts'
 export type { Agreement, TrailEntry } from './operations/agreement.ts'
 export type {

@@ -3,6 +3,7 @@ import type { CheckedConfig, CompanyConfig } from './config.ts'
 import { conversationWords } from './conversations/settings.ts'
 import { createAddresses } from './discovery/addresses.ts'
 import { patternsOf } from './http/router.ts'
+import { inboxPaths } from './inbox/paths.ts'
 
 /**
  * Which paths are the Company's, known from the configuration alone: a site asks with each of its requests, and before
@@ -38,6 +39,11 @@ export function createOwns(config: CompanyConfig, checked: CheckedConfig): (requ
     const path = routeOf(addresses.conversations)
     exact.add(path)
     for (const word of conversationWords) below.add(`${path}/*/${word}`)
+  }
+  if (checked.inbox !== null) {
+    const paths = inboxPaths(routeOf(addresses.inbox))
+    for (const path of paths.exact) exact.add(path)
+    for (const path of paths.below) below.add(path)
   }
   const { direct, device, mediated } = checked.signIn
   if (mediated) {

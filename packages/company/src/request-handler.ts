@@ -21,6 +21,8 @@ import { allowAnyOrigin, preflight } from './http/cors.ts'
 import { type ErrorStyle, errorResponse, json } from './http/respond.ts'
 import { allowOf, createRouter, type Handler, handlerOf, type Route, type Router } from './http/router.ts'
 import { untilSent } from './http/until-sent.ts'
+import type { InboxParts } from './inbox/parts.ts'
+import { inboxRoutes } from './inbox/routes.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import type { RequestLimits } from './limits/request-limits.ts'
 import type { Operations } from './operations/create-operations.ts'
@@ -70,6 +72,8 @@ export interface HandlerParts {
   readonly operationsResource: string | undefined
   /** Null where there are none (7.1). */
   readonly conversations: Conversations | null
+  /** Null where there is no staff inbox. */
+  readonly inbox: InboxParts | null
   /** Null where the company doesn't say who is signed in to its site. */
   readonly people: Pick<SignInSettings, 'account' | 'signInPage' | 'switchAccountPage'> | null
   readonly lifecycle: Pick<Lifecycle, 'run' | 'track' | 'ending'>
@@ -99,6 +103,7 @@ export function createRequestHandler(parts: HandlerParts): RequestHandler {
     ...toolRoutes(parts, (error) => failed(error), nonce),
     ...operationRoutes(parts, (error) => failed(error), nonce),
     ...conversationRoutes(parts, (error) => failed(error), nonce),
+    ...inboxRoutes(parts.inbox, { ...parts, route: parts.published.addresses.routeOf(parts.published.addresses.inbox) }),
     ...signInRoutes(parts, (error) => failed(error)),
     ...mediatedRoutes(parts, (error) => failed(error), nonce),
     ...(parts.browser === null

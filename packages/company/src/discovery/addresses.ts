@@ -21,6 +21,7 @@ const paths = {
   mediated: '/poppy/sign-in',
   operations: '/poppy/operations',
   conversations: '/poppy/conversations',
+  inbox: '/poppy/inbox',
 } as const
 
 /** What the addresses are made of. */
@@ -64,6 +65,8 @@ export interface Addresses {
   readonly operations: string
   /** Where conversations start (7.2); each is at `/{id}` below it. */
   readonly conversations: string
+  /** Where the company's own people see and answer conversations. Nothing of it is published. */
+  readonly inbox: string
   /** The company's own page for an operation. */
   readonly operationPage: (id: string) => string
   /** The path of `poppy.json`, the same at each of the Company's domains (3). */
@@ -109,6 +112,7 @@ export function createAddresses(settings: AddressSettings): Addresses {
     mediated: urlOf(paths.mediated),
     operations: urlOf(paths.operations),
     conversations: urlOf(paths.conversations),
+    inbox: urlOf(paths.inbox),
     operationPage: (id) => urlOf(`${paths.operations}/${id}/page`),
     poppyPath: '/.well-known/poppy.json',
     oauthMetadata: oauthMetadataUrl(issuer),

@@ -211,9 +211,9 @@ export interface ConversationView extends ConversationRowView {
   readonly audit: readonly AuditView[]
 }
 
-/** The customer's account. `closed`: nobody opened it. `dark`: it was open, and the rights are gone. */
+/** The customer's account. `closed`: nobody opened it. `dark`: it was open, and the rights are gone. `failed`: a fault of ours. */
 export type AccountView =
-  | { readonly state: 'closed' | 'dark' | 'none' }
+  | { readonly state: 'closed' | 'dark' | 'none' | 'failed' }
   | {
       readonly state: 'open'
       readonly title: string | null

@@ -2,12 +2,10 @@ import { raw } from 'hono/html'
 import type { Child } from 'hono/jsx'
 import { sha256Standard } from '../crypto/hash.ts'
 import type { Wording } from '../words/wording.ts'
+import { isRightToLeft } from './direction.ts'
 import { stylesheet } from './theme.ts'
 
 /** The frame of every page that a person sees: no script, nothing from anywhere else, never in a frame. */
-
-/** Languages that a company may bring the words of, and that are written from the right. */
-const rightToLeft = /^(?:ar|ckb|dv|fa|he|ps|sd|ug|ur|yi)(?:-|$)|-(?:Arab|Hebr)\b/
 
 const styleHash = sha256Standard(stylesheet)
 
@@ -24,7 +22,7 @@ export interface PageOptions {
 /** Renders a page, in the language of its words, with the headers that keep it what it is. */
 export function page({ language }: Pick<Wording, 'language'>, options: PageOptions, content: Child): Response {
   const document = (
-    <html lang={language} dir={rightToLeft.test(language) ? 'rtl' : undefined}>
+    <html lang={language} dir={isRightToLeft(language) ? 'rtl' : undefined}>
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />

@@ -1,0 +1,133 @@
+import type { WireEvent } from '@poppyseed/protocol'
+import type { ToolOutcome } from '../company-agent/turn.ts'
+import { inPlainSight } from '../operations/terms.ts'
+import { allowedOf } from './allowed.ts'
+import { askedOf, decisionOf } from './asked.ts'
+import { claimsOf } from './claims.ts'
+import { accountView } from './make-account.ts'
+import { entriesOf, notesBetween, rightsOf } from './make-entries.ts'
+import { operationCard } from './make-operation.ts'
+import { rowsOf } from './make-rows.ts'
+import { outcomeView, toolViews } from './make-tools.ts'
+import type { InboxParts, Reader } from './parts.ts'
+import { addressOf, type Place } from './place.ts'
+import { readableOrNull } from './readable.ts'
+import type { AuditView, ConversationView, OperationCard } from './view.ts'
+
+/** The workspace: one conversation, with all that is needed to settle it. */
+
+/** What was just called in it. */
+export interface Called {
+  readonly tool: string
+  readonly outcome: ToolOutcome
+}
+
+const [eventsOnPage, newestEvents, parentEvents, auditLines, mostOperations] = [100, 50, 200, 30, 50]
+
+/**
+ * Makes it.
+ * @throws PoppyError `conversation_not_found`
+ */
+export async function conversationView(
+  parts: InboxParts & { readonly conversations: NonNullable<InboxParts['conversations']> },
+  reader: Reader,
+  place: Place & { readonly opened: { readonly kind: 'conversation'; readonly id: string; readonly before: number | null } },
+  { colleagues, called }: { readonly colleagues: number; readonly called: Called | null },
+): Promise<ConversationView> {
+  const { conversations } = parts
+  const { me, wording, style } = reader
+  const staff = { id: me.id, name: me.name }
+  const { id, before } = place.opened
+  const read = await conversations.read(id, { limit: eventsOnPage, ...(before === null ? {} : { before }) })
+  const { conversation, rights } = read
+  const newest = before === null ? read : await conversations.read(id, { limit: newestEvents })
+  const parent =
+    conversation.parent === null ? null : await conversations.read(conversation.parent, { limit: parentEvents })
+  const allowed = allowedOf(parts, reader, read, colleagues)
+  const [offered, account, claims, rows, audit] = await Promise.all([
+    conversations.offered(id, staff),
+    accountView(parts, reader, id),
+    claimsOf(parts, conversation.agent.clientId),
+    rowsOf(parts, [conversation]),
+    conversations.audit({ conversation: id, limit: auditLines }),
+  ])
+  const [row] = rows
+  if (row === undefined) throw new TypeError('A conversation without a row.')
+  const revisable = allowed.callTools === null ? new Map(offered.tools.map((tool) => [tool.name, tool])) : new Map()
+  const operations = new Map<string, OperationCard>()
+  for (const operationId of operationsIn([...newest.events, ...read.events, ...(parent?.events ?? [])])) {
+    const operation = await parts.operations?.get(operationId)
+    if (operation === null || operation === undefined) continue
+    const tool = revisable.get(operation.name)
+    operations.set(operationId, operationCard(operation, reader, { conversationId: id, tool }))
+  }
+  const made = { style, wording, operations }
+  const missing = parts.grantableScopes.filter((scope) => !rights.scopes.includes(scope))
+  return {
+    ...row,
+    asked: askedOf(conversation, newest.events, reader),
+    decision: decisionOf(conversation, newest.events, {
+      operations,
+      wording,
+      granted: rights.isSignedIn ? rights.scopes : null,
+    }),
+    entries: entriesOf(
+      read.events,
+      notesBetween(read.notes, read.events, { isOldest: read.before === null, isNewest: before === null }),
+      made,
+    ),
+    before: read.before === null ? null : addressAt(parts, place, read.before),
+    newest: before === null ? null : addressAt(parts, place, null),
+    parent:
+      parent === null
+        ? null
+        : { id: parent.conversation.id, entries: entriesOf(parent.events, parent.notes, made) },
+    direct: conversation.direct,
+    writesFor: conversation.parent === null ? conversation.sender : 'human',
+    context: Object.keys(conversation.context).length === 0 ? null : readableOrNull(conversation.context, style),
+    agent: {
+      clientId: conversation.agent.clientId,
+      host: conversation.agent.host,
+      claims,
+      isBlocked: rights.session === 'blocked',
+    },
+    rights: {
+      isSignedIn: rights.isSignedIn,
+      granted: rightsOf(rights.scopes, reader),
+      missing: rightsOf(missing, reader),
+    },
+    account,
+    tools: toolViews(offered, reader, allowed.callTools === null ? null : wording.say('inbox.tool.needsHolder')),
+    allowed,
+    outcome: called === null ? null : outcomeView(called.tool, called.outcome, reader),
+    savedReplies: parts.settings.savedReplies,
+    audit: audit.entries.map(auditLine),
+  }
+}
+
+function addressAt({ path }: Pick<InboxParts, 'path'>, place: Place, before: number | null): string {
+  const { opened } = place
+  return opened?.kind === 'conversation' ? addressOf(path, { ...place, opened: { ...opened, before } }) : path
+}
+
+/** The operations that messages hold, the newest first. */
+function operationsIn(events: readonly WireEvent[]): readonly string[] {
+  const ids = events.flatMap((event) =>
+    event.type === 'message' && event.message.operation !== undefined ? [event.message.operation.id] : [],
+  )
+  return [...new Set(ids.toReversed())].slice(0, mostOperations)
+}
+
+function auditLine({ at, by, act, detail }: {
+  readonly at: number
+  readonly by: { readonly name: string }
+  readonly act: string
+  readonly detail: Readonly<Record<string, unknown>> | null
+}): AuditView {
+  const words = Object.entries(detail ?? {}).filter(([name]) => shownOfAudit.has(name))
+  const text = words.map(([, value]) => (Array.isArray(value) ? value.join(', ') : String(value))).join(' · ')
+  return { at, by: inPlainSight(by.name), act, detail: text === '' ? null : inPlainSight(text).slice(0, 300) }
+}
+
+/** What of an act's detail says something to a person. */
+const shownOfAudit: ReadonlySet<string> = new Set(['tool', 'to', 'scope', 'reason', 'error', 'as', 'why'])

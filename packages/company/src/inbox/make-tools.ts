@@ -1,0 +1,58 @@
+import type { LockedTool, ToolOutcome, TurnTool } from '../company-agent/turn.ts'
+import { inPlainSight, nameInWords } from '../operations/terms.ts'
+import type { Reader } from './parts.ts'
+import { readable } from './readable.ts'
+import { toolFields } from './tool-form.ts'
+import type { ToolOutcomeView, ToolView } from './view.ts'
+
+/** The company's tools and operations as forms, and what came of a call. What isn't allowed is there, and says what is missing. */
+
+/** What a conversation offers at this moment. */
+export interface Offered {
+  readonly tools: readonly TurnTool[]
+  readonly locked: readonly LockedTool[]
+}
+
+/**
+ * Makes the tools, those that may be called first.
+ * @param whyNone why none may be called now, whatever the scopes; null where they may
+ */
+export function toolViews({ tools, locked }: Offered, { wording }: Reader, whyNone: string | null): readonly ToolView[] {
+  const missingOf = ({ needs, scope }: LockedTool): string => {
+    if (needs === 'extension') return wording.say('inbox.tool.needsExtension')
+    if (needs === 'sign_in') return wording.say('inbox.tool.needsSignIn')
+    return wording.say('inbox.tool.needsScope', { rights: scopesOf(scope).map((one) => wording.scope(one).text).join(', ') })
+  }
+  return [
+    ...tools.map((tool) => toolView(tool, whyNone, [])),
+    ...locked.map((tool) => toolView(tool, missingOf(tool), tool.needs === 'extension' ? [] : scopesOf(tool.scope))),
+  ]
+}
+
+function toolView(tool: TurnTool, missing: string | null, asks: readonly string[]): ToolView {
+  return {
+    name: tool.name,
+    title: inPlainSight(tool.title ?? nameInWords(tool.name)),
+    description: inPlainSight(tool.description),
+    proposes: tool.proposes,
+    missing,
+    asks,
+    fields: toolFields(tool.input),
+  }
+}
+
+const scopesOf = (scope: string) => scope.split(' ').filter((one) => one !== '')
+
+/** What came of a call, for whoever made it. */
+export function outcomeView(tool: string, outcome: ToolOutcome, { style }: Pick<Reader, 'style'>): ToolOutcomeView {
+  if (!outcome.ok)
+    return {
+      tool,
+      isOk: false,
+      text: inPlainSight(outcome.description),
+      value: outcome.issues === undefined ? null : readable(outcome.issues, style),
+    }
+  // What was proposed stands in the conversation, as a message of its own.
+  const isProposed = 'operation' in outcome
+  return { tool, isOk: true, text: null, value: isProposed || outcome.value === null ? null : readable(outcome.value, style) }
+}

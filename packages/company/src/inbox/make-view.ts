@@ -1,0 +1,74 @@
+import { isRightToLeft } from '../pages/direction.ts'
+import { makeFormToken } from './form-token.ts'
+import { type Called, conversationView } from './make-conversation.ts'
+import { listView } from './make-list.ts'
+import { operationCard } from './make-operation.ts'
+import type { InboxParts, Reader } from './parts.ts'
+import type { Place } from './place.ts'
+import type { InboxView, Notice } from './view.ts'
+
+/** A whole page of the inbox, as data: for one member of staff, at one moment. */
+
+/** What is to be told beside what there is. */
+export interface Told {
+  readonly notice?: Notice | null
+  /** What was typed into a form that was refused. */
+  readonly entered?: Readonly<Record<string, string>>
+  /** What came of a call. */
+  readonly called?: Called | null
+}
+
+const noCount = { number: 0, isMore: false } as const
+
+/**
+ * Makes it.
+ * @throws PoppyError `conversation_not_found`, `operation_not_found` for what the place has open
+ */
+export async function makeView(parts: InboxParts, reader: Reader, place: Place, told: Told = {}): Promise<InboxView> {
+  const { me, wording } = reader
+  const { conversations, organization, path } = parts
+  const [counts, here, list] = await Promise.all([
+    conversations?.counts(me.id) ?? { waiting: noCount, mine: noCount, settle: await unsettledCount(parts) },
+    conversations?.colleagues() ?? [],
+    listView(parts, reader, place),
+  ])
+  const colleagues = here.filter(({ id }) => id !== me.id)
+  const { opened } = place
+  const { language, words } = wording.inbox()
+  return {
+    organization,
+    me: { id: me.id, name: me.name },
+    colleagues,
+    language,
+    locale: wording.locale,
+    isRightToLeft: isRightToLeft(language),
+    words,
+    path,
+    now: parts.now(),
+    counts,
+    list,
+    conversation:
+      opened?.kind !== 'conversation' || conversations === null
+        ? null
+        : await conversationView({ ...parts, conversations }, reader, { ...place, opened }, {
+            colleagues: colleagues.length,
+            called: told.called ?? null,
+          }),
+    operation: opened?.kind === 'operation' ? await openedOperation(parts, reader, opened.id) : null,
+    notice: told.notice ?? null,
+    entered: told.entered ?? {},
+    token: makeFormToken(parts, me.id),
+    once: Buffer.from(parts.random(16)).toString('base64url'),
+  }
+}
+
+async function openedOperation({ operations }: InboxParts, reader: Reader, id: string) {
+  const found = await operations?.get(id)
+  if (operations === null || found === null || found === undefined) return null
+  return operationCard(found, reader, { trail: await operations.trail(id) })
+}
+
+async function unsettledCount({ operations }: InboxParts): Promise<{ readonly number: number; readonly isMore: boolean }> {
+  const { length } = (await operations?.unsettled()) ?? []
+  return { number: Math.min(length, 100), isMore: length > 100 }
+}

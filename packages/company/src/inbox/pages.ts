@@ -1,0 +1,269 @@
+import { errorRow, isErrorCode } from '@poppyseed/protocol'
+import { errorResponse, json } from '../http/respond.ts'
+import { messagePage } from '../pages/layout.tsx'
+import { isFromOurPage } from '../sign-in/person.ts'
+import { type ActFields, readActFields, refused } from './act-fields.ts'
+import { actOn, settleOn } from './acts.ts'
+import { loadInboxApp } from './app.ts'
+import { checkFormToken } from './form-token.ts'
+import { assetResponse, inboxHeaders, inboxJson, inboxPage } from './frame.ts'
+import type { Called } from './make-conversation.ts'
+import { makeView, type Told } from './make-view.ts'
+import { type InboxParts, type Reader, readerOf } from './parts.ts'
+import { type ConversationAct, conversationActs, type DeskAct } from './paths.ts'
+import { addressOf, isOpenable, type Opened, type Place, readList, readPlace } from './place.ts'
+import { refusalOf } from './refusal.ts'
+import { staffOf } from './staff-member.ts'
+import type { InboxView } from './view.ts'
+
+/** The inbox over HTTP: what is shown to a browser, and the same as JSON for the script of its pages. */
+
+/** What an address has open. */
+export type AskedFor = Pick<Opened, 'kind' | 'id'> | null
+
+/** Words that an address may say were done. */
+const doneWords: ReadonlySet<string> = new Set([...conversationActs, 'settle', 'leave', 'nobodyWaits'])
+
+/** `GET`: a list, with what is open beside it. */
+export async function showInbox(request: Request, asked: AskedFor, parts: InboxParts): Promise<Response> {
+  const query = URL.parse(request.url)?.searchParams ?? new URLSearchParams()
+  const place = readPlace(query, asked !== null && isOpenable(asked.id) ? asked : null)
+  const me = await staffOf(request, parts.settings)
+  if (me === null) return toStaffSignIn(request, place, parts)
+  const reader = readerOf(parts, request, me)
+  const done = query.get('done')
+  // An open page is a sign of life; its script has the stream for that, and who just left isn't here.
+  if (!wantsJson(request) && done !== 'leave') await parts.conversations?.present({ id: me.id, name: me.name })
+  const notice =
+    done !== null && doneWords.has(done)
+      ? ({ kind: 'done', text: parts.wordings.in(reader.wording.locale).say(`inbox.done.${done}` as 'inbox.done.take') } as const)
+      : null
+  const shown = await viewOrNothing(parts, reader, place, { notice })
+  // What can't be an id is not there, like one that is none.
+  if (shown === null || (asked !== null && place.opened === null)) {
+    const told = { notice: { kind: 'refused', text: reader.wording.say('inbox.notThere.text') } } as const
+    return respond(request, await makeView(parts, reader, { ...place, opened: null }, told), 404)
+  }
+  if (shown.conversation !== null) await parts.conversations?.noteRead(shown.conversation.id, me)
+  return respond(request, withChosen(shown, query), 200)
+}
+
+/** `POST`: something is done to a conversation. */
+export async function actInInbox(
+  request: Request,
+  { act, id }: { readonly act: ConversationAct; readonly id: string },
+  parts: InboxParts,
+): Promise<Response> {
+  return submit(request, parts, { act, opened: { kind: 'conversation', id } }, async (asked) => {
+    const called = await actOn(parts, act, { ...asked, id })
+    return { word: act, called }
+  })
+}
+
+/** `POST`: an operation is settled. */
+export async function settleInInbox(request: Request, id: string, parts: InboxParts): Promise<Response> {
+  return submit(request, parts, { act: 'settle', opened: { kind: 'operation', id } }, async (asked) => {
+    await settleOn(parts, { ...asked, id })
+    return { word: 'settle' }
+  })
+}
+
+/** `POST`: the next one is taken, or somebody leaves. */
+export async function actAtDesk(request: Request, act: DeskAct, parts: InboxParts): Promise<Response> {
+  return submit(request, parts, { act, opened: null }, async ({ staff, key }) => {
+    const { conversations } = parts
+    if (conversations === null) throw refused('inbox.refused.notFound', {}, 'not_found')
+    if (act === 'leave') {
+      await conversations.withdraw(staff)
+      return { word: 'leave' }
+    }
+    const taken = await conversations.takeNext(staff, { key })
+    return taken === null ? { word: 'nobodyWaits' } : { word: 'take', opened: { kind: 'conversation', id: taken.id } }
+  })
+}
+
+/** `GET`: a script or a stylesheet. */
+export async function showAsset(name: string): Promise<Response> {
+  const { script, styles } = await loadInboxApp()
+  const asset = [script, styles].find((one) => one.name === name)
+  return asset === undefined ? json({ error: 'not_found', error_description: 'Nothing is here.' }, 404) : assetResponse(asset)
+}
+
+interface Submitted {
+  readonly staff: { readonly id: string; readonly name: string }
+  readonly fields: ActFields
+  readonly key: string
+}
+
+interface Done {
+  readonly word: ConversationAct | 'settle' | 'leave' | 'nobodyWaits'
+  readonly called?: Called | null
+  /** What is open afterwards, where that is something else. */
+  readonly opened?: AskedFor
+}
+
+/** A form of ours, of this member of staff's, in time: then it is done, and the page is shown as it is after that. */
+async function submit(
+  request: Request,
+  parts: InboxParts,
+  { act, opened }: { readonly act: string; readonly opened: AskedFor },
+  run: (asked: Submitted) => Promise<Done>,
+): Promise<Response> {
+  const isOurs = isFromOurPage(request, parts.origin)
+  const me = await staffOf(request, parts.settings)
+  // Who is no member of staff, or sends forms from elsewhere, is counted like everybody who tries pages.
+  if (!isOurs || me === null) parts.requestLimits.countConsent(request)
+  const nowhere = new URLSearchParams()
+  const at = (list: string | undefined, open: AskedFor): Place => {
+    const place = readPlace(nowhere, open !== null && isOpenable(open.id) ? open : null)
+    return { ...place, list: readList(list) ?? place.list }
+  }
+  if (me === null) return toStaffSignIn(request, at(undefined, opened), parts)
+  const reader = readerOf(parts, request, me)
+  // What came from elsewhere is not even read: nothing of it comes back.
+  const fields = isOurs ? await readActFields(request) : null
+  const list = fields?.all('list')[0]
+  try {
+    if (fields === null) throw refused('inbox.refused.foreign')
+    const form = checkFormToken(parts, fields.one('token') ?? '', me.id)
+    if (form === 'foreign') {
+      parts.requestLimits.countConsent(request)
+      throw refused('inbox.refused.foreign')
+    }
+    if (form === 'old') throw refused('inbox.refused.oldPage')
+    const key = fields.one('once')
+    if (key === undefined || !/^[A-Za-z0-9_-]{8,100}$/.test(key)) throw refused('inbox.refused.incomplete')
+    const done = await run({ staff: { id: me.id, name: me.name }, fields, key })
+    return await tell(request, parts, reader, { place: at(list, done.opened ?? opened), done, act, fields })
+  } catch (error) {
+    return tellRefused(request, parts, reader, { error, act, place: at(list, opened), fields })
+  }
+}
+
+/** What was done is told by an address that can be loaded again; what a tool answered is in no address, and told at once. */
+async function tell(
+  request: Request,
+  parts: InboxParts,
+  reader: Reader,
+  { place, done, act, fields }: { readonly place: Place; readonly done: Done; readonly act: string; readonly fields: ActFields },
+): Promise<Response> {
+  const { word, called = null } = done
+  if (!wantsJson(request) && called === null)
+    return new Response(null, {
+      status: 303,
+      headers: { ...inboxHeaders, location: parts.origin + addressOf(parts.path, place, { done: word }) },
+    })
+  const isRefused = called !== null && !called.outcome.ok
+  const text = reader.wording.say(isRefused ? 'inbox.refused.tool' : `inbox.done.${word}`)
+  const told: Told = {
+    notice: { kind: isRefused ? 'refused' : 'done', text },
+    called,
+    entered: isRefused ? { ...fields.entered, act } : {},
+  }
+  const view = await viewOrNothing(parts, reader, place, told)
+  return respond(request, view ?? (await makeView(parts, reader, { ...place, opened: null }, told)), statusOf(called))
+}
+
+async function tellRefused(
+  request: Request,
+  parts: InboxParts,
+  reader: Reader,
+  told: { readonly error: unknown; readonly act: string; readonly place: Place; readonly fields: ActFields | null },
+): Promise<Response> {
+  const { error, act, place, fields } = told
+  const refusal = refusalOf(error, act, reader.wording)
+  // The one boundary: it logs what is a fault of ours, with the id that it tells.
+  const answer = errorResponse(error, { scheme: 'DPoP' }, parts.log, parts.random)
+  const { status, text } = refusal ?? {
+    status: answer.status >= 500 ? answer.status : 500,
+    text: reader.wording.say('inbox.refused.ours'),
+  }
+  const shown: Told = { notice: { kind: 'refused', text }, entered: fields === null ? {} : { ...fields.entered, act } }
+  const view = await viewOrNothing(parts, reader, place, shown)
+  const response = await respond(
+    request,
+    view ?? (await makeView(parts, reader, { ...place, opened: null }, shown)),
+    status,
+  )
+  const wait = answer.headers.get('retry-after')
+  if (wait !== null) response.headers.set('retry-after', wait)
+  return response
+}
+
+/** The view; null where what it has open is not there. */
+async function viewOrNothing(
+  parts: InboxParts,
+  reader: Reader,
+  place: Place,
+  told: Told,
+): Promise<InboxView | null> {
+  try {
+    const view = await makeView(parts, reader, place, told)
+    const { opened } = place
+    const isThere = opened === null || (opened.kind === 'conversation' ? view.conversation : view.operation) !== null
+    return isThere ? view : null
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'conversation_not_found' || code === 'operation_not_found') return null
+    throw error
+  }
+}
+
+/** A saved reply, or a draft that came too late, as the beginning of one's own: by a link, where there is no script. */
+function withChosen(view: InboxView, query: URLSearchParams): InboxView {
+  const { conversation } = view
+  if (conversation === null) return view
+  const [saved, draft] = [query.get('saved'), query.get('draft')]
+  const text =
+    saved !== null && /^[0-9]{1,3}$/.test(saved)
+      ? conversation.savedReplies[Number(saved)]?.text
+      : conversation.entries.flatMap((entry) =>
+          entry.kind === 'note' && entry.note === 'draft' && entry.id === draft ? [entry.text] : [],
+        )[0]
+  return text === undefined ? view : { ...view, entered: { act: 'reply', text } }
+}
+
+function statusOf(called: Called | null): number {
+  if (called === null || called.outcome.ok) return 200
+  return isErrorCode(called.outcome.error) ? errorRow(called.outcome.error).status : 400
+}
+
+/** Whether it is a script of our page that asks, and not a person who follows a link. */
+export function wantsJson(request: Request): boolean {
+  const accept = request.headers.get('accept') ?? ''
+  return /\bapplication\/json\b/i.test(accept) && !/\btext\/html\b/i.test(accept)
+}
+
+async function respond(request: Request, view: InboxView, status: number): Promise<Response> {
+  return wantsJson(request) ? inboxJson(view, status) : inboxPage(view, status, await loadInboxApp())
+}
+
+/** Who isn't signed in as staff is sent to sign in, and comes back to this place. */
+function toStaffSignIn(request: Request, place: Place, parts: InboxParts): Response {
+  if (wantsJson(request))
+    return json({ error: 'sign_in_required', error_description: 'Sign in as a member of staff.' }, 401, inboxHeaders)
+  const { signInPage } = parts.settings
+  if (signInPage !== null) {
+    const location = new URL(signInPage(addressOf(parts.path, place)), parts.origin).href
+    return new Response(null, { status: 303, headers: { ...inboxHeaders, location } })
+  }
+  const wording = parts.wordings.of(request)
+  return messagePage(wording, {
+    status: 401,
+    title: wording.say('inbox.notStaff.title'),
+    text: wording.say('inbox.notStaff.text', { organization: parts.organization }),
+  })
+}
+
+/** How an error is told where it is no answer to a form: to a script by its code, to a person in words. */
+export async function inboxFailed(error: unknown, request: Request, parts: InboxParts): Promise<Response> {
+  const answer = errorResponse(error, { scheme: 'DPoP' }, parts.log, parts.random)
+  if (wantsJson(request)) return answer
+  const { failurePage } = await import('../pages/failure.ts')
+  const wording = parts.wordings.of(request)
+  return failurePage(answer, wording, {
+    problem: 'unread',
+    outcome: wording.say('outcome.goBack', { path: parts.path }),
+  })
+}
+

@@ -1,0 +1,62 @@
+import { forPeople, type BrowserFinder } from '../browser/people-only.ts'
+import type { Handler, Route } from '../http/router.ts'
+import type { Wordings } from '../words/wording.ts'
+import type { InboxParts } from './parts.ts'
+import { conversationActs, deskActs } from './paths.ts'
+
+/** The routes of the staff inbox. What answers is loaded with the first request for it. */
+
+const pages = () => import('./pages.ts')
+
+/**
+ * Makes them.
+ * @param parts null where there is no inbox
+ */
+export function inboxRoutes(
+  parts: InboxParts | null,
+  {
+    route: path,
+    ...guard
+  }: { readonly route: string; readonly browser: BrowserFinder | null; readonly wordings: Wordings },
+): Record<string, Route> {
+  if (parts === null) return {}
+  // Staff pages are for people: an agent's browser may hold a cookie of the company's own login (5).
+  const at = (methods: Readonly<Record<string, Handler>>): Route =>
+    forPeople(
+      {
+        methods,
+        crossOrigin: false,
+        fail: async (error, request) => (await pages()).inboxFailed(error, request, parts),
+      },
+      guard,
+    )
+  return {
+    [path]: at({ GET: async (request) => (await pages()).showInbox(request, null, parts) }),
+    [`${path}/conversations/*`]: at({
+      GET: async (request, id) => (await pages()).showInbox(request, { kind: 'conversation', id }, parts),
+    }),
+    [`${path}/operations/*`]: at({
+      GET: async (request, id) => (await pages()).showInbox(request, { kind: 'operation', id }, parts),
+    }),
+    ...Object.fromEntries(
+      deskActs.map((act) => [
+        `${path}/${act}`,
+        at({ POST: async (request) => (await pages()).actAtDesk(request, act, parts) }),
+      ]),
+    ),
+    ...Object.fromEntries(
+      conversationActs.map((act) => [
+        `${path}/conversations/*/${act}`,
+        at({ POST: async (request, id) => (await pages()).actInInbox(request, { act, id }, parts) }),
+      ]),
+    ),
+    [`${path}/operations/*/settle`]: at({
+      POST: async (request, id) => (await pages()).settleInInbox(request, id, parts),
+    }),
+    // The same for everybody, and nothing in them is anybody's.
+    [`${path}/assets/*`]: {
+      ...at({}),
+      methods: { GET: async (_request, name) => (await pages()).showAsset(name) },
+    },
+  }
+}
