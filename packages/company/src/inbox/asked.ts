@@ -57,7 +57,7 @@ export function decisionOf(
   if (conversation.waitingFor !== null) return inPlainSight(conversation.waitingFor)
   for (const event of events.toReversed()) {
     if (event.type === 'message' && event.message.operation !== undefined) {
-      const operation = open.operations.get(event.message.operation.id)
+      const operation = open.operations.get(event.message.operation.operation_id)
       if (operation?.state !== 'proposed') continue
       return `${open.wording.say('inbox.operation.proposed')}: ${operation.summary}`
     }

@@ -113,7 +113,7 @@ function addressAt({ path }: Pick<InboxParts, 'path'>, place: Place, before: num
 /** The operations that messages hold, the newest first. */
 function operationsIn(events: readonly WireEvent[]): readonly string[] {
   const ids = events.flatMap((event) =>
-    event.type === 'message' && event.message.operation !== undefined ? [event.message.operation.id] : [],
+    event.type === 'message' && event.message.operation !== undefined ? [event.message.operation.operation_id] : [],
   )
   return [...new Set(ids.toReversed())].slice(0, mostOperations)
 }

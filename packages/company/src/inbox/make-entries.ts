@@ -57,7 +57,7 @@ function eventEntry(event: WireEvent, made: EntryStyle): Entry | null {
         isPerson: message.sender === 'human',
         text: message.text === undefined ? null : inPlainSight(message.text),
         data: readableOrNull(message.data, made.style),
-        operation: message.operation === undefined ? null : (made.operations.get(message.operation.id) ?? null),
+        operation: message.operation === undefined ? null : (made.operations.get(message.operation.operation_id) ?? null),
       }
     }
     case 'state':

@@ -31,35 +31,46 @@ interface Found {
 
 const nothing: Found = { conversations: [], operations: [], next: null, searchedSince: null }
 
-async function listOf({ conversations, operations }: InboxParts, { me }: Reader, place: Place): Promise<Found> {
+async function listOf(parts: InboxParts, { me }: Reader, place: Place): Promise<Found> {
+  const { conversations, operations } = parts
   const { list } = place
-  if (list === 'settle') return { ...nothing, operations: (await operations?.unsettled()) ?? [] }
+  if (list === 'settle') {
+    if (operations === null) return nothing
+    const found = await fromPage(place.after, (after) => operations.list({ isUnsettled: true, ...after }))
+    return { ...nothing, operations: found.operations, next: nextOf(found) }
+  }
   if (conversations === null) return nothing
   const asked = { kind: list, ...(list === 'mine' ? { staff: me.id } : {}) }
-  const page = async (after: string | null) => conversations.list({ ...asked, ...(after === null ? {} : { after }) })
-  const found = await page(place.after).catch((error: unknown) => {
-    // An address from another list, or one that somebody made up: it begins at its beginning.
-    if (error instanceof TypeError && place.after !== null) return page(null)
-    throw error
-  })
-  return {
-    ...nothing,
-    conversations: found.conversations,
-    next: found.after === null ? null : { after: found.after },
-  }
+  const found = await fromPage(place.after, (after) => conversations.list({ ...asked, ...after }))
+  return { ...nothing, conversations: found.conversations, next: nextOf(found) }
 }
 
 async function searchFor({ conversations }: InboxParts, { me }: Reader, place: Place): Promise<Found> {
   if (conversations === null || place.query === null) return nothing
-  const { since, ...found } = await conversations.search({
-    text: place.query,
-    staff: me,
-    ...(place.since === null ? {} : { since: place.since }),
-  })
+  const text = place.query
+  const found = await fromPage(place.since, ({ after }) =>
+    conversations.search({ text, staff: { id: me.id, name: me.name }, ...(after === undefined ? {} : { since: after }) }),
+  )
   return {
     conversations: found.conversations,
     operations: found.operations,
-    next: since === null ? null : { since },
-    searchedSince: since,
+    next: found.since === null ? null : { since: found.since },
+    searchedSince: found.lookedBackTo,
   }
 }
+
+/** A page of a list; an address from another list, or one that somebody made up, begins at the beginning. */
+async function fromPage<Page>(
+  after: string | null,
+  page: (after: { readonly after?: string }) => Promise<Page>,
+): Promise<Page> {
+  if (after === null) return page({})
+  try {
+    return await page({ after })
+  } catch (error) {
+    if (error instanceof TypeError) return page({})
+    throw error
+  }
+}
+
+const nextOf = ({ after }: { readonly after: string | null }): Found['next'] => (after === null ? null : { after })

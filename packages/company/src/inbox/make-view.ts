@@ -1,3 +1,4 @@
+import { inboxCounts } from '../conversations/inbox-counts.ts'
 import { isRightToLeft } from '../pages/direction.ts'
 import { makeFormToken } from './form-token.ts'
 import { type Called, conversationView } from './make-conversation.ts'
@@ -18,8 +19,6 @@ export interface Told {
   readonly called?: Called | null
 }
 
-const noCount = { number: 0, isMore: false } as const
-
 /**
  * Makes it.
  * @throws PoppyError `conversation_not_found`, `operation_not_found` for what the place has open
@@ -28,7 +27,7 @@ export async function makeView(parts: InboxParts, reader: Reader, place: Place, 
   const { me, wording } = reader
   const { conversations, organization, path } = parts
   const [counts, here, list] = await Promise.all([
-    conversations?.counts(me.id) ?? { waiting: noCount, mine: noCount, settle: await unsettledCount(parts) },
+    parts.scope().then((scope) => inboxCounts(scope, me.id)),
     conversations?.colleagues() ?? [],
     listView(parts, reader, place),
   ])
@@ -66,9 +65,4 @@ async function openedOperation({ operations }: InboxParts, reader: Reader, id: s
   const found = await operations?.get(id)
   if (operations === null || found === null || found === undefined) return null
   return operationCard(found, reader, { trail: await operations.trail(id) })
-}
-
-async function unsettledCount({ operations }: InboxParts): Promise<{ readonly number: number; readonly isMore: boolean }> {
-  const { length } = (await operations?.unsettled()) ?? []
-  return { number: Math.min(length, 100), isMore: length > 100 }
 }

@@ -13,8 +13,8 @@ export interface Place {
   readonly list: InboxList
   /** What is searched for instead; null for the list. */
   readonly query: string | null
-  /** How far back a search has looked already. */
-  readonly since: number | null
+  /** Where a search goes on. */
+  readonly since: string | null
   /** Where a page of the list goes on. */
   readonly after: string | null
   readonly opened: Opened | null
@@ -31,12 +31,11 @@ export function readPlace(query: URLSearchParams, opened: Pick<Opened, 'kind' | 
   }
   const list = one('list')
   const asked = one('q')?.trim().slice(0, longestQuery).toWellFormed().replaceAll('\0', '') ?? ''
-  const after = one('after')
   return {
     list: readList(list) ?? (opened?.kind === 'operation' ? 'settle' : 'waiting'),
     query: asked === '' ? null : asked,
-    since: readNumber(one('since')),
-    after: after !== undefined && /^[A-Za-z0-9_.~-]{1,400}$/.test(after) ? after : null,
+    since: readCursor(one('since')),
+    after: readCursor(one('after')),
     opened:
       opened === null || opened.kind === 'operation'
         ? (opened as Opened | null)
@@ -47,6 +46,10 @@ export function readPlace(query: URLSearchParams, opened: Pick<Opened, 'kind' | 
 /** A list by its name, as an address or a form has it. */
 export function readList(name: string | undefined): InboxList | null {
   return inboxLists.find((one) => one === name) ?? null
+}
+
+function readCursor(text: string | undefined): string | null {
+  return text !== undefined && /^[A-Za-z0-9_.~-]{1,400}$/.test(text) ? text : null
 }
 
 function readNumber(text: string | undefined): number | null {
@@ -65,7 +68,7 @@ export function addressOf(
   const parameters = new URLSearchParams()
   if (query !== null) parameters.set('q', query)
   else if (list !== (opened?.kind === 'operation' ? 'settle' : 'waiting')) parameters.set('list', list)
-  if (since !== null) parameters.set('since', String(since))
+  if (since !== null) parameters.set('since', since)
   if (after !== null) parameters.set('after', after)
   if (opened?.kind === 'conversation' && opened.before !== null) parameters.set('before', String(opened.before))
   for (const [name, value] of Object.entries(more)) parameters.set(name, value)
