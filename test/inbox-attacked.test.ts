@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { openBookings } from './setup/bookings.ts'
+import { openBookings, signedIn } from './setup/bookings.ts'
 import { converse, said, standingOf } from './setup/converse.ts'
+import { patiently } from './setup/front-desk.ts'
 import { atDesk, staffLogin } from './setup/inbox.ts'
 import { makeWorld, type World } from './setup/world.ts'
 
@@ -15,6 +16,7 @@ async function openInbox(more: Parameters<typeof openBookings>[0] = {}) {
   const rita = atDesk(world, 'rita')
   await rita.page()
   const id = (await standingOf(await talk.start(said('Hello?')))).conversation_id
+  await expect.poll(async () => (await standing(world, id))[1], patiently).toBe('queued')
   return { world, talk, rita, id, nobody: atDesk(world, 'nobody') }
 }
 
@@ -22,7 +24,7 @@ const acts = [
   ...['take', 'release', 'give', 'reply', 'note', 'hand-back', 'ask-for-user', 'ask-for-sign-in'],
   ...['open-account', 'close-account', 'call-tool', 'revise', 'close'],
 ]
-const standing = async (world: World, id: string) => {
+async function standing(world: World, id: string) {
   const { conversation, notes } = await world.company.conversations.read(id)
   return [conversation.heldBy, conversation.status, notes.length]
 }
@@ -80,6 +82,7 @@ describe('the staff inbox', () => {
     const other = await makeWorld({ ...config, issuer: 'https://miramar.example/guests' })
     const theirs = (await atDesk(other, 'rita').look()).view.token
     const omars = (await atDesk(world, 'omar').look()).view.token
+    await signedIn(world)
     const page = await world.send(new Request(`${world.origin}/poppy/agents`))
     const agents = /name="request" value="([^"]+)"/.exec(await page.text())?.[1] ?? ''
     expect(agents).not.toBe('')

@@ -1,0 +1,119 @@
+import type { CompanyConfig, SignedInPrincipal } from 'poppyseed'
+import { describe, expect, it } from 'vitest'
+import { converse, said, standingOf } from './setup/converse.ts'
+import { type FrontDesk, makeFrontDesk } from './setup/front-desk.ts'
+import { atDesk, staffLogin } from './setup/inbox.ts'
+import { stores } from './setup/stores.ts'
+import { makeWorld } from './setup/world.ts'
+
+// The customer's account on staff's pages: opened on purpose, under the rights of that moment, and shown by the company's own
+// function.
+
+const card = ({ account, scopes }: SignedInPrincipal) => ({
+  title: `Customer ${account}`,
+  facts: { Scopes: scopes.join(' '), Gold: true },
+  tables: [{ title: 'Bookings', columns: ['Room'], rows: [[12]] }],
+  links: [{ text: 'In the hotel’s books', href: `/staff/guests/${account}` }],
+})
+
+async function opened(desk: FrontDesk) {
+  const [here, there] = desk.worlds as [(typeof desk.worlds)[0], (typeof desk.worlds)[0]]
+  const [rita, omar] = [atDesk(there, 'rita'), atDesk(here, 'omar')]
+  await rita.page()
+  await omar.page()
+  const { signedIn, talk } = await desk.signIn()
+  const { conversation_id: id } = await standingOf(await talk.start(said('What did I book?')))
+  return { rita, omar, talk, id, signedIn, here }
+}
+
+describe.each(stores)('the customer’s account on $name', { timeout: 60_000 }, ({ missing, fresh }) => {
+  const test = it.skipIf(missing)
+
+  test('is shown to whoever has the conversation and opened it, and to nobody else; its opening is in the record [7.9.person-scopes]', async () => {
+    const desk = await makeFrontDesk(await fresh(), { ...staffLogin, customer: card })
+    const { rita, omar, id } = await opened(desk)
+    expect((await rita.on(id, 'open-account')).status).toBe(409)
+    await rita.on(id, 'take')
+    expect((await rita.open(id)).account).toEqual({ state: 'closed' })
+    const open = await rita.on(id, 'open-account')
+    expect(open.view.conversation?.account).toEqual({
+      state: 'open',
+      title: 'Customer acc-maya',
+      facts: [
+        { name: 'Scopes', value: 'poppy:read poppy:write' },
+        { name: 'Gold', value: 'Yes' },
+      ],
+      tables: [{ title: 'Bookings', columns: ['Room'], rows: [['12']] }],
+      links: [{ text: 'In the hotel’s books', href: 'https://miramar.example/staff/guests/acc-maya' }],
+    })
+    expect(open.view.conversation?.audit[0]).toMatchObject({ act: 'account_opened', by: 'Rita Alvarez', detail: null })
+    expect((await rita.page(`/conversations/${id}`)).text).toContain('Customer acc-maya')
+    const seen = await omar.look(`/conversations/${id}`)
+    expect(seen.view.conversation?.account).toEqual({ state: 'closed' })
+    expect(JSON.stringify(seen.view)).not.toContain('acc-maya')
+    for (const list of ['waiting', 'mine', 'open'])
+      expect(JSON.stringify((await rita.look(`?list=${list}`)).view)).not.toContain('acc-maya')
+    expect((await rita.on(id, 'close-account')).view.conversation?.account).toEqual({ state: 'closed' })
+    await rita.on(id, 'open-account')
+    await rita.on(id, 'give', { to: 'omar' })
+    for (const who of [rita, omar]) expect((await who.open(id)).account).toEqual({ state: 'closed' })
+  })
+
+  test('goes dark when the customer signs out, and has to be opened again after the next sign-in [4.9.token-left, 7.11.token-scopes]', async () => {
+    const desk = await makeFrontDesk(await fresh(), { ...staffLogin, customer: card })
+    const { rita, id, here, signedIn } = await opened(desk)
+    await rita.on(id, 'take')
+    await rita.on(id, 'open-account')
+    await desk.client.revoke(signedIn.refresh_token ?? '')
+    const dark = await rita.look(`/conversations/${id}`)
+    expect(dark.view.conversation).toMatchObject({
+      account: { state: 'dark' },
+      isSignedIn: false,
+      rights: { isSignedIn: false, granted: [] },
+      allowed: { openAccount: 'The customer is not signed in.' },
+    })
+    expect(JSON.stringify(dark.view)).not.toContain('acc-maya')
+    expect((await rita.look('?list=mine')).view.list.conversations[0]?.isSignedIn).toBe(false)
+    expect((await rita.on(id, 'open-account')).status).toBe(403)
+    const again = await here.signIn(desk.client, signedIn.session_id)
+    await converse(desk.client, again.access_token).send(id, said('Here I am again.'))
+    expect((await rita.open(id)).account).toEqual({ state: 'closed' })
+    expect((await rita.on(id, 'open-account')).view.conversation?.account).toMatchObject({ title: 'Customer acc-maya' })
+  })
+})
+
+describe('what the company shows of an account', () => {
+  const wrong: readonly (readonly [string, CompanyConfig['customer']])[] = [
+    ['throws', () => { throw new Error('passport 12345') }],
+    ['throws later', async () => { throw new TypeError('passport 12345') }],
+    ['gives a text', (() => 'passport 12345') as never],
+    ['gives a link to a script', () => ({ links: [{ text: 'passport 12345', href: 'javascript:alert(1)' }] })],
+    ['gives another name', (() => ({ titel: 'passport 12345' })) as never],
+  ]
+
+  it.each(wrong)('breaks nothing but its own panel, where it %s: the log says so, and not what was in it', async (_, customer) => {
+    const world = await makeWorld({ conversations: {}, ...staffLogin, ...(customer === undefined ? {} : { customer }) })
+    const rita = atDesk(world, 'rita')
+    await rita.page()
+    const { session_id } = await world.start()
+    const { access_token } = await world.signIn(world.agent, session_id)
+    const { conversation_id: id } = await standingOf(await converse(world.agent, access_token).start(said('Hello?')))
+    await rita.on(id, 'take')
+    const open = await rita.on(id, 'open-account')
+    expect([open.status, open.view.conversation?.account]).toEqual([200, { state: 'failed' }])
+    const { text } = await rita.page(`/conversations/${id}`)
+    expect(text).not.toContain('passport')
+    expect(world.log.filter((line) => line.startsWith('error'))).not.toEqual([])
+    expect(world.log.filter((line) => line.includes('passport'))).toEqual([])
+    expect((await rita.on(id, 'reply', { text: 'Hello.' })).status).toBe(200)
+  })
+
+  it('may be nothing at all: then there is no panel', async () => {
+    const world = await makeWorld({ conversations: {}, ...staffLogin })
+    const rita = atDesk(world, 'rita')
+    await rita.page()
+    const { access_token } = await world.start()
+    const { conversation_id: id } = await standingOf(await converse(world.agent, access_token).start(said('Hello?')))
+    expect((await rita.open(id)).account).toEqual({ state: 'none' })
+  })
+})

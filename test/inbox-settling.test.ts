@@ -1,0 +1,133 @@
+import { operation, unknown } from 'poppyseed'
+import { describe, expect, it } from 'vitest'
+import { asked, openBookings, signedIn } from './setup/bookings.ts'
+import { patiently } from './setup/front-desk.ts'
+import { atDesk, pageOf, staffLogin } from './setup/inbox.ts'
+import { stores } from './setup/stores.ts'
+
+// Operations whose outcome nobody knows, at a Company that has no conversations: staff look it up and say who found what.
+
+const deposits = [
+  operation({
+    name: 'pay_deposit',
+    description: 'Pays the deposit of a booking.',
+    scope: 'poppy:write',
+    propose: () => ({ summary: 'A deposit of 100 € is paid.', terms: { amount: { amount: '100.00', currency: 'EUR' } } }),
+    perform: () => unknown(),
+    reconcile: () => unknown(),
+  }),
+]
+
+describe.each(stores)('what nobody knows, on $name', ({ missing, fresh }) => {
+  const test = it.skipIf(missing)
+  const open = async () => {
+    const world = await openBookings({ ...staffLogin, operations: deposits }, (await fresh()).store())
+    const agent = asked(world.agent, (await signedIn(world)).access_token)
+    const propose = async () => {
+      const { operation_id } = await agent.propose('pay_deposit')
+      await agent.confirm(operation_id, { revision: 1, approved_by: 'user' })
+      await expect.poll(async () => (await world.company.operations.get(operation_id))?.unknownSince, patiently).not.toBeNull()
+      return operation_id
+    }
+    return { world, agent, propose, rita: atDesk(world, 'rita'), omar: atDesk(world, 'omar') }
+  }
+
+  test('waits in a list of its own, is settled once with who and why, and the customer’s side is told what they may know [ops.unknown-outcome]', async () => {
+    const { world, agent, propose, rita, omar } = await open()
+    const id = await propose()
+    const list = await rita.page('?list=settle')
+    expect(list.view).toMatchObject({
+      counts: { settle: { number: 1, isMore: false } },
+      list: { name: 'settle', operations: [{ id, state: 'in_progress', host: 'agent.example' }], conversations: [] },
+    })
+    const { view } = await rita.look(`/operations/${id}`)
+    expect(view.operation).toMatchObject({
+      id,
+      summary: 'A deposit of 100 € is paid.',
+      terms: { kind: 'fields', fields: [{ name: 'Amount', value: { kind: 'value', text: '€100.00' } }] },
+      unknownSince: expect.any(Number),
+    })
+    expect(view.operation?.trail.map(({ what }) => what)).toEqual(expect.arrayContaining(['proposed', 'confirmed', 'unknown']))
+
+    const wrong: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
+      ['nothing', {}],
+      ['no outcome', { why: 'The bank says so.' }],
+      ['another outcome', { outcome: 'confirmed', why: 'The bank says so.' }],
+      ['no reason to know', { outcome: 'succeeded', why: ' ' }],
+      ['no reason to tell', { outcome: 'failed', why: 'The bank says so.' }],
+      ['a very long one', { outcome: 'succeeded', why: 'x'.repeat(2001) }],
+    ]
+    for (const [name, fields] of wrong) {
+      const refused = await rita.act(`/operations/${id}/settle`, fields)
+      expect([name, refused.status, refused.view.entered]).toEqual([name, 400, { ...fields, act: 'settle' }])
+    }
+    const found = { outcome: 'succeeded', result: '{"receipt":"r-7"}', why: 'The bank’s list of today has it.' }
+    const [one, other] = await Promise.all([
+      rita.act(`/operations/${id}/settle`, found),
+      omar.act(`/operations/${id}/settle`, { ...found, result: 'Paid by hand.' }),
+    ])
+    expect([one.status, other.status].sort()).toEqual([200, 409])
+    const [won, lost] = one.status === 200 ? [one, other] : [other, one]
+    const by = one.status === 200 ? 'rita' : 'omar'
+    expect(won.view.notice).toEqual({ kind: 'done', text: 'It is settled.' })
+    expect(lost.view.notice).toEqual({ kind: 'refused', text: 'What came of this is known already. Nothing was done.' })
+    const trail = await world.company.operations.trail(id)
+    expect(trail.at(-1)).toMatchObject({ event: 'settled', channel: 'staff', detail: { as: 'succeeded', why: found.why } })
+    expect(JSON.stringify(trail.at(-1)?.who)).toContain(by)
+    const told = await (await agent.read(id)).json()
+    expect(told).toMatchObject({
+      operation: { state: 'succeeded', result: by === 'rita' ? { receipt: 'r-7' } : 'Paid by hand.' },
+    })
+    for (const secret of ['rita', 'omar', 'Rita', 'bank']) expect(JSON.stringify(told)).not.toContain(secret)
+    expect((await rita.look('?list=settle')).view.counts.settle.number).toBe(0)
+    const again = await rita.act(`/operations/${id}/settle`, { outcome: 'failed', reason: 'No.', why: 'No.' })
+    expect(again.status).toBe(409)
+  })
+
+  test('can be settled by a form without script, and a form that is sent twice settles once', async () => {
+    const { world, propose, rita } = await open()
+    const id = await propose()
+    const { token = '', once = '' } = (await rita.page(`/operations/${id}`)).view ?? {}
+    const fields = { token, once, outcome: 'failed', reason: 'The card was refused.', why: 'I called the bank.' }
+    for (let sent = 0; sent < 2; sent++) {
+      const answer = await rita.post(`/operations/${id}/settle`, fields)
+      expect([answer.status, answer.headers.get('location')]).toEqual([
+        303,
+        `https://miramar.example/poppy/inbox/operations/${id}?done=settle`,
+      ])
+    }
+    const page = await pageOf(await rita.get(`/operations/${id}?done=settle`))
+    expect(page.view).toMatchObject({
+      notice: { kind: 'done', text: 'It is settled.' },
+      operation: { state: 'failed', result: { kind: 'fields', fields: [{ value: { text: 'The card was refused.' } }] } },
+    })
+    const settled = (await world.company.operations.trail(id)).filter(({ event }) => event === 'settled')
+    expect(settled).toHaveLength(1)
+  })
+
+  test('is nothing that staff could have confirmed: there is no such form, and one that was made up does nothing', async () => {
+    const { world, agent, rita } = await open()
+    const { operation_id: id } = await agent.propose('pay_deposit')
+    for (const act of ['confirm', 'cancel', 'perform']) {
+      const { token, once } = (await rita.look()).view
+      expect((await rita.post(`/operations/${id}/${act}`, { token, once })).status).toBe(404)
+    }
+    const settled = await rita.act(`/operations/${id}/settle`, { outcome: 'succeeded', why: 'I say so.' })
+    expect(settled.status).toBe(409)
+    expect((await world.company.operations.get(id))?.state).toBe('proposed')
+    const person = await world.send(
+      new Request(`${world.origin}/poppy/operations/${id}/page`, { headers: { cookie: 'desk=rita' } }),
+    )
+    expect(await person.text()).not.toContain('Rita')
+  })
+})
+
+it('needs no conversations, and has no list of them', async () => {
+  const world = await openBookings({ ...staffLogin, operations: deposits })
+  const rita = atDesk(world, 'rita')
+  for (const path of ['', '?list=mine', '?list=open', '?list=closed', '?q=deposit', '?list=settle'])
+    expect((await rita.page(path)).view?.list.conversations).toEqual([])
+  expect((await rita.look('/conversations/cnv_a')).status).toBe(404)
+  expect((await rita.act('/take-next')).status).toBe(404)
+  expect((await rita.on('cnv_a', 'take')).status).toBe(404)
+})
