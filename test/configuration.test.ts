@@ -35,7 +35,29 @@ const mediated = (bend: object) => ({
 
 const wrong: readonly (readonly [name: string, bend: Record<string, unknown>, says: RegExp])[] = [
   ['a setting that nobody knows', { orgin: 'https://miramar.example' }, /no setting `orgin`.*origin/],
-  ['staff', { staff: () => null }, /staff inbox is not built/],
+  ['staff without anything for them', { staff: () => null }, /needs `conversations`, `agent` or `operations`/],
+  ['staff that is no function', { conversations: {}, staff: { id: 'rita' } }, /`staff` is a function/],
+  ['a sign-in page for no staff', { staffSignInPage: () => '/staff' }, /`staffSignInPage` is for the staff inbox/],
+  ['a customer for no staff', { customer: () => null }, /`customer` is for the staff inbox/],
+  ['saved replies for no staff', { savedReplies: [] }, /`savedReplies` is for the staff inbox/],
+  [
+    'a sign-in page that is a path',
+    { conversations: {}, staff: () => null, staffSignInPage: '/staff' },
+    /`staffSignInPage` is a function/,
+  ],
+  ['a customer that is none', { conversations: {}, staff: () => null, customer: {} }, /`customer` is a function/],
+  ['saved replies by name', { conversations: {}, staff: () => null, savedReplies: { a: 'b' } }, /is a list of at most/],
+  ['a saved reply of one text', { conversations: {}, staff: () => null, savedReplies: ['Hi.'] }, /`savedReplies\[0\]`/],
+  [
+    'a saved reply without a text',
+    { conversations: {}, staff: () => null, savedReplies: [{ title: 'Hours', text: ' ' }] },
+    /`savedReplies\[0\]` is .*32000/,
+  ],
+  [
+    'a saved reply with more',
+    { conversations: {}, staff: () => null, savedReplies: [{ title: 'Hours', text: 'x', key: 'h' }] },
+    /no `savedReplies\[0\]\.key`/,
+  ],
   ['no organization', { organization: undefined }, /`organization\.name` is missing/],
   [
     'an organization without a name',

@@ -62,6 +62,8 @@ const configs: Readonly<Record<string, Partial<CompanyConfig>>> = {
   },
   'with operations': { operations },
   'with operations on pages of its own': { ...signsIn, operations, signIn: { direct: ['poppy:read'] } },
+  'with an inbox for conversations': { staff: () => null, conversations: {} },
+  'with an inbox for operations, below a path': { staff: () => null, operations, basePath: '/svc2' },
   'with browsers': { browser: true },
   'with MCP servers of its own': { apis: [mcp(`${origin}/orders/mcp`), mcp('https://api.miramar.example/mcp')] },
   'below a path': { ...signsIn, tools, basePath: '/svc2', signIn: { direct: ['poppy:read'] }, browser: true },
@@ -76,6 +78,8 @@ describe('what is known before a Company is loaded', () => {
     const paths = urls.filter((url) => url !== '').map((url) => new URL(url, origin).pathname)
     const asked = [...paths, ...paths.map((path) => path.replace(basePath, '')), '/orders/mcp', '/mcp', '/login']
       .concat('/poppy/operations/opn_a/confirm', '/poppy/operations/opn_a/cancel', '/poppy/operations/opn_a/page')
+      .concat('/poppy/inbox/take-next', '/poppy/inbox/conversations/cnv_a/hand-back', '/poppy/inbox/operations/opn_a/settle')
+      .concat('/poppy/inbox/assets/inbox.js', '/poppy/inbox/conversations/cnv_a', '/poppy/inbox/conversations/cnv_a/confirm')
       .concat('/.well-known/oauth-protected-resource/orders/mcp', '/.well-known/oauth-protected-resource/mcp')
       .flatMap((path) => [path, `${path}/`, `${path}/x`, `${path}/x/y`, `${path}x`])
     const [company, whole] = [createCompany({ ...least, ...config }), createWhole({ ...least, ...config })]
