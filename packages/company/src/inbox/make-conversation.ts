@@ -118,15 +118,10 @@ function operationsIn(events: readonly WireEvent[]): readonly string[] {
   return [...new Set(ids.toReversed())].slice(0, mostOperations)
 }
 
-function auditLine({ at, by, act, detail }: {
-  readonly at: number
-  readonly by: { readonly name: string }
-  readonly act: string
-  readonly detail: Readonly<Record<string, unknown>> | null
-}): AuditView {
+function auditLine({ at, staff, act, detail }: AuditEntry): AuditView {
   const words = Object.entries(detail ?? {}).filter(([name]) => shownOfAudit.has(name))
   const text = words.map(([, value]) => (Array.isArray(value) ? value.join(', ') : String(value))).join(' · ')
-  return { at, by: inPlainSight(by.name), act, detail: text === '' ? null : inPlainSight(text).slice(0, 300) }
+  return { at, by: inPlainSight(staff.name), act, detail: text === '' ? null : inPlainSight(text).slice(0, 300) }
 }
 
 /** What of an act's detail says something to a person. */

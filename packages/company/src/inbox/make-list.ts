@@ -1,5 +1,5 @@
 import type { ConversationRecord } from '../conversations/staff-view.ts'
-import type { OperationRecord } from '../operations/company-operations.ts'
+import type { OperationView } from '../operations/view.ts'
 import { operationCard } from './make-operation.ts'
 import { rowsOf } from './make-rows.ts'
 import type { InboxParts, Reader } from './parts.ts'
@@ -10,7 +10,7 @@ import type { ListView } from './view.ts'
 
 /** Makes it. */
 export async function listView(parts: InboxParts, reader: Reader, place: Place): Promise<ListView> {
-  const found = place.query === null ? await listOf(parts, reader, place) : await searchFor(parts, reader, place)
+  const found = place.query === null ? await listOf(parts, reader, place) : await searchFor(parts, place)
   const { conversations, operations, next, searchedSince } = found
   return {
     name: place.query === null ? place.list : 'search',
@@ -24,7 +24,7 @@ export async function listView(parts: InboxParts, reader: Reader, place: Place):
 
 interface Found {
   readonly conversations: readonly ConversationRecord[]
-  readonly operations: readonly OperationRecord[]
+  readonly operations: readonly OperationView[]
   readonly next: Partial<Pick<Place, 'after' | 'since'>> | null
   readonly searchedSince: number | null
 }
@@ -45,11 +45,11 @@ async function listOf(parts: InboxParts, { me }: Reader, place: Place): Promise<
   return { ...nothing, conversations: found.conversations, next: nextOf(found) }
 }
 
-async function searchFor({ conversations }: InboxParts, { me }: Reader, place: Place): Promise<Found> {
+async function searchFor({ conversations }: InboxParts, place: Place): Promise<Found> {
   if (conversations === null || place.query === null) return nothing
   const text = place.query
   const found = await fromPage(place.since, ({ after }) =>
-    conversations.search({ text, staff: { id: me.id, name: me.name }, ...(after === undefined ? {} : { since: after }) }),
+    conversations.search({ text, ...(after === undefined ? {} : { since: after }) }),
   )
   return {
     conversations: found.conversations,

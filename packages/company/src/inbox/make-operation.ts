@@ -1,7 +1,7 @@
 import type { TurnTool } from '../company-agent/turn.ts'
 import type { TrailEntry } from '../operations/agreement.ts'
-import type { OperationRecord } from '../operations/company-operations.ts'
 import { inPlainSight } from '../operations/terms.ts'
+import type { OperationView } from '../operations/view.ts'
 import type { Reader } from './parts.ts'
 import { readable, readableOrNull } from './readable.ts'
 import { enteredInput } from './tool-form.ts'
@@ -11,7 +11,7 @@ import type { OperationCard } from './view.ts'
 
 /** Makes a card. */
 export function operationCard(
-  operation: OperationRecord,
+  operation: OperationView,
   { style }: Pick<Reader, 'style'>,
   more: {
     readonly conversationId?: string | null
