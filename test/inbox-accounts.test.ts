@@ -84,29 +84,46 @@ describe.each(stores)('the customer’s account on $name', { timeout: 60_000 }, 
 
 describe('what the company shows of an account', () => {
   const wrong: readonly (readonly [string, CompanyConfig['customer']])[] = [
-    ['throws', () => { throw new Error('passport 12345') }],
-    ['throws later', async () => { throw new TypeError('passport 12345') }],
+    [
+      'throws',
+      () => {
+        throw new Error('passport 12345')
+      },
+    ],
+    [
+      'throws later',
+      async () => {
+        throw new TypeError('passport 12345')
+      },
+    ],
     ['gives a text', (() => 'passport 12345') as never],
     ['gives a link to a script', () => ({ links: [{ text: 'passport 12345', href: 'javascript:alert(1)' }] })],
     ['gives another name', (() => ({ titel: 'passport 12345' })) as never],
   ]
 
-  it.each(wrong)('breaks nothing but its own panel, where it %s: the log says so, and not what was in it', async (_, customer) => {
-    const world = await makeWorld({ conversations: {}, ...staffLogin, ...(customer === undefined ? {} : { customer }) })
-    const rita = atDesk(world, 'rita')
-    await rita.page()
-    const { session_id } = await world.start()
-    const { access_token } = await world.signIn(world.agent, session_id)
-    const { conversation_id: id } = await standingOf(await converse(world.agent, access_token).start(said('Hello?')))
-    await rita.on(id, 'take')
-    const open = await rita.on(id, 'open-account')
-    expect([open.status, open.view.conversation?.account]).toEqual([200, { state: 'failed' }])
-    const { text } = await rita.page(`/conversations/${id}`)
-    expect(text).not.toContain('passport')
-    expect(world.log.filter((line) => line.startsWith('error'))).not.toEqual([])
-    expect(world.log.filter((line) => line.includes('passport'))).toEqual([])
-    expect((await rita.on(id, 'reply', { text: 'Hello.' })).status).toBe(200)
-  })
+  it.each(wrong)(
+    'breaks nothing but its own panel, where it %s: the log says so, and not what was in it',
+    async (_, customer) => {
+      const world = await makeWorld({
+        conversations: {},
+        ...staffLogin,
+        ...(customer === undefined ? {} : { customer }),
+      })
+      const rita = atDesk(world, 'rita')
+      await rita.page()
+      const { session_id } = await world.start()
+      const { access_token } = await world.signIn(world.agent, session_id)
+      const { conversation_id: id } = await standingOf(await converse(world.agent, access_token).start(said('Hello?')))
+      await rita.on(id, 'take')
+      const open = await rita.on(id, 'open-account')
+      expect([open.status, open.view.conversation?.account]).toEqual([200, { state: 'failed' }])
+      const { text } = await rita.page(`/conversations/${id}`)
+      expect(text).not.toContain('passport')
+      expect(world.log.filter((line) => line.startsWith('error'))).not.toEqual([])
+      expect(world.log.filter((line) => line.includes('passport'))).toEqual([])
+      expect((await rita.on(id, 'reply', { text: 'Hello.' })).status).toBe(200)
+    },
+  )
 
   it('may be nothing at all: then there is no panel', async () => {
     const world = await makeWorld({ conversations: {}, ...staffLogin })

@@ -42,7 +42,10 @@ describe('the staff inbox', () => {
       expect([answer.status, await answer.text()]).toEqual([303, ''])
       expect(answer.headers.get('location')).toBe(`${world.origin}/staff/login?next=${encodeURIComponent(back)}`)
       const script = await nobody.get(path, { accept: 'application/json' })
-      expect([script.status, await script.json()]).toEqual([401, expect.objectContaining({ error: 'sign_in_required' })])
+      expect([script.status, await script.json()]).toEqual([
+        401,
+        expect.objectContaining({ error: 'sign_in_required' }),
+      ])
     }
     for (const path of ['/take-next', '/leave', ...acts.map((act) => `/conversations/${id}/${act}`)]) {
       const answer = await nobody.post(path, { token: 'x', once: 'abcdefgh' })
@@ -179,7 +182,10 @@ describe('the staff inbox', () => {
     const { world, rita, id } = await openInbox()
     const ask = (method: string, path: string) =>
       world.send(
-        new Request(`${world.origin}/poppy/inbox${path}`, { method, headers: { cookie: 'desk=rita', origin: world.origin } }),
+        new Request(`${world.origin}/poppy/inbox${path}`, {
+          method,
+          headers: { cookie: 'desk=rita', origin: world.origin },
+        }),
       )
     for (const path of ['', `/conversations/${id}`]) expect((await ask('HEAD', path)).status).toBe(200)
     for (const path of ['', `/conversations/${id}`]) {
@@ -189,12 +195,27 @@ describe('the staff inbox', () => {
         expect(answer.headers.get('access-control-allow-origin')).toBeNull()
       }
     }
-    for (const path of ['/take-next', '/leave', ...acts.map((act) => `/conversations/${id}/${act}`), '/operations/opn_a/settle'])
+    for (const path of [
+      '/take-next',
+      '/leave',
+      ...acts.map((act) => `/conversations/${id}/${act}`),
+      '/operations/opn_a/settle',
+    ])
       for (const method of ['GET', 'HEAD', 'PUT']) {
         const answer = await ask(method, path)
         expect([path, answer.status, answer.headers.get('allow')]).toEqual([path, 405, 'POST'])
       }
-    for (const path of ['/', '/conversations', `/conversations/${id}/`, `/conversations/${id}/confirm`, `/conversations/${id}/take/x`, '/assets', '/assets/inbox.js', '/assets/..%2fapp.js', '/operations'])
+    for (const path of [
+      '/',
+      '/conversations',
+      `/conversations/${id}/`,
+      `/conversations/${id}/confirm`,
+      `/conversations/${id}/take/x`,
+      '/assets',
+      '/assets/inbox.js',
+      '/assets/..%2fapp.js',
+      '/operations',
+    ])
       expect([path, (await ask('GET', path)).status]).toEqual([path, 404])
     expect((await ask('POST', `/conversations/${id}/confirm`)).status).toBe(404)
     for (const unknown of ['cnv_unknown', '%00', '..%2f..%2fetc', 'x'.repeat(400), '%ff', '<script>']) {
@@ -251,7 +272,13 @@ describe('the staff inbox', () => {
     ] as const) {
       const { headers } = await rita.get(path, { accept })
       const policy = headers.get('content-security-policy')
-      for (const part of ["default-src 'none'", "script-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'"])
+      for (const part of [
+        "default-src 'none'",
+        "script-src 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+      ])
         expect(policy).toContain(part)
       expect(policy).not.toMatch(/unsafe|\*|https?:|nonce|sha256/)
       expect(Object.fromEntries(headers)).toMatchObject({

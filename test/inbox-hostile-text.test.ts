@@ -56,7 +56,13 @@ describe('what strangers wrote, on the pages of staff', () => {
       ['ask-for-sign-in', { scope: 'poppy:read', text: nasty }],
     ] as const)
       expect([act, (await rita.on(id, act, fields)).status]).toEqual([act, 200])
-    for (const path of ['', '?list=open', `?q=${encodeURIComponent(nasty)}`, `/conversations/${id}`, `/conversations/${id}?list=mine`]) {
+    for (const path of [
+      '',
+      '?list=open',
+      `?q=${encodeURIComponent(nasty)}`,
+      `/conversations/${id}`,
+      `/conversations/${id}?list=mine`,
+    ]) {
       const answer = await rita.get(path)
       const { text, view } = await pageOf(answer)
       expect([path, answer.status]).toEqual([path, 200])
@@ -69,7 +75,9 @@ describe('what strangers wrote, on the pages of staff', () => {
     harmless((await pageOf(await rita.post(`/conversations/${id}/reply`, entered))).text)
     harmless((await pageOf(await rita.post(`/conversations/${id}/note`, { ...entered, token: nasty }))).text)
     harmless((await pageOf(await rita.get(`/conversations/${encodeURIComponent(nasty)}`))).text)
-    harmless((await pageOf(await rita.get(`?list=${encodeURIComponent(nasty)}&done=${encodeURIComponent(nasty)}`))).text)
+    harmless(
+      (await pageOf(await rita.get(`?list=${encodeURIComponent(nasty)}&done=${encodeURIComponent(nasty)}`))).text,
+    )
   })
 
   it('is text in what they propose, and in what came of it', async () => {
@@ -81,7 +89,10 @@ describe('what strangers wrote, on the pages of staff', () => {
           description: 'Writes a card for the room.',
           input: z.object({ card: z.string() }),
           scope: 'poppy:write',
-          propose: ({ card }) => ({ summary: `A card: ${card}`, terms: { card, [card.slice(0, 50)]: [card, { [card]: card }] } }),
+          propose: ({ card }) => ({
+            summary: `A card: ${card}`,
+            terms: { card, [card.slice(0, 50)]: [card, { [card]: card }] },
+          }),
           perform: () => unknown(),
           reconcile: () => unknown(),
         }),

@@ -62,10 +62,7 @@ describe.each([
       headers: { origin: host, 'content-type': 'application/x-www-form-urlencoded' },
       body: new URLSearchParams({ token: view.token ?? '', once: view.once ?? '' }).toString(),
     })
-    expect([sent.status, sent.headers.get('location')]).toEqual([
-      303,
-      `${host}/svc2/poppy/inbox?done=nobodyWaits`,
-    ])
+    expect([sent.status, sent.headers.get('location')]).toEqual([303, `${host}/svc2/poppy/inbox?done=nobodyWaits`])
     const stranger = await ask('/svc2/poppy/inbox?list=open', { headers: { cookie: '' } })
     expect(stranger.headers.get('location')).toBe(
       `${host}/staff/login?next=${encodeURIComponent('/svc2/poppy/inbox?list=open')}`,

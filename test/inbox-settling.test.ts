@@ -12,7 +12,10 @@ const deposits = [
     name: 'pay_deposit',
     description: 'Pays the deposit of a booking.',
     scope: 'poppy:write',
-    propose: () => ({ summary: 'A deposit of 100 € is paid.', terms: { amount: { amount: '100.00', currency: 'EUR' } } }),
+    propose: () => ({
+      summary: 'A deposit of 100 € is paid.',
+      terms: { amount: { amount: '100.00', currency: 'EUR' } },
+    }),
     perform: () => unknown(),
     reconcile: () => unknown(),
   }),
@@ -26,7 +29,9 @@ describe.each(stores)('what nobody knows, on $name', ({ missing, fresh }) => {
     const propose = async () => {
       const { operation_id } = await agent.propose('pay_deposit')
       await agent.confirm(operation_id, { revision: 1, approved_by: 'user' })
-      await expect.poll(async () => (await world.company.operations.get(operation_id))?.unknownSince, patiently).not.toBeNull()
+      await expect
+        .poll(async () => (await world.company.operations.get(operation_id))?.unknownSince, patiently)
+        .not.toBeNull()
       return operation_id
     }
     return { world, agent, propose, rita: atDesk(world, 'rita'), omar: atDesk(world, 'omar') }
@@ -47,7 +52,9 @@ describe.each(stores)('what nobody knows, on $name', ({ missing, fresh }) => {
       terms: { kind: 'fields', fields: [{ name: 'Amount', value: { kind: 'value', text: '€100.00' } }] },
       unknownSince: expect.any(Number),
     })
-    expect(view.operation?.trail.map(({ what }) => what)).toEqual(expect.arrayContaining(['proposed', 'confirmed', 'unknown']))
+    expect(view.operation?.trail.map(({ what }) => what)).toEqual(
+      expect.arrayContaining(['proposed', 'confirmed', 'unknown']),
+    )
 
     const wrong: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
       ['nothing', {}],
@@ -72,7 +79,11 @@ describe.each(stores)('what nobody knows, on $name', ({ missing, fresh }) => {
     expect(won.view.notice).toEqual({ kind: 'done', text: 'It is settled.' })
     expect(lost.view.notice).toEqual({ kind: 'refused', text: 'What came of this is known already. Nothing was done.' })
     const trail = await world.company.operations.trail(id)
-    expect(trail.at(-1)).toMatchObject({ event: 'settled', channel: 'staff', detail: { as: 'succeeded', why: found.why } })
+    expect(trail.at(-1)).toMatchObject({
+      event: 'settled',
+      channel: 'staff',
+      detail: { as: 'succeeded', why: found.why },
+    })
     expect(JSON.stringify(trail.at(-1)?.who)).toContain(by)
     const told = await (await agent.read(id)).json()
     expect(told).toMatchObject({
@@ -99,7 +110,10 @@ describe.each(stores)('what nobody knows, on $name', ({ missing, fresh }) => {
     const page = await pageOf(await rita.get(`/operations/${id}?done=settle`))
     expect(page.view).toMatchObject({
       notice: { kind: 'done', text: 'It is settled.' },
-      operation: { state: 'failed', result: { kind: 'fields', fields: [{ value: { text: 'The card was refused.' } }] } },
+      operation: {
+        state: 'failed',
+        result: { kind: 'fields', fields: [{ value: { text: 'The card was refused.' } }] },
+      },
     })
     const settled = (await world.company.operations.trail(id)).filter(({ event }) => event === 'settled')
     expect(settled).toHaveLength(1)

@@ -10,7 +10,8 @@ import { type FreshStore, stores } from './setup/stores.ts'
 // the agent turns to one, the staff to the other.
 
 const polite: CompanyAgent = async function* (turn) {
-  if (turn.asked.at(-1)?.text?.includes('person') === true) yield { type: 'handoff', reason: 'A refund over the limit.' }
+  if (turn.asked.at(-1)?.text?.includes('person') === true)
+    yield { type: 'handoff', reason: 'A refund over the limit.' }
   else yield { type: 'text', text: `You asked: ${turn.asked.at(-1)?.text}` }
 }
 
@@ -87,9 +88,9 @@ describe.each(stores)('the staff inbox on $name', { timeout: 60_000 }, ({ missin
     })
     const open = await rita.open(id)
     expect(open.asked).toBeNull()
-    expect(open.entries.map((entry) => (entry.kind === 'message' || entry.kind === 'note' ? entry.text : entry.kind))).toEqual(
-      ['I want a person.', 'state', 'state', 'state', 'I look into it.\nOne moment.', 'Nice people.'],
-    )
+    expect(
+      open.entries.map((entry) => (entry.kind === 'message' || entry.kind === 'note' ? entry.text : entry.kind)),
+    ).toEqual(['I want a person.', 'state', 'state', 'state', 'I look into it.\nOne moment.', 'Nice people.'])
     await sent(`/conversations/${id}/hand-back`, { note: 'Give it to them.', text: 'You are in good hands.' })
     await expect.poll(async () => (await desk.read(id)).responder, patiently).toBe('agent')
     await sent(`/conversations/${id}/close`, { reason: 'Done by telephone.' })
@@ -118,7 +119,9 @@ describe.each(stores)('the staff inbox on $name', { timeout: 60_000 }, ({ missin
     expect((await late.look('?list=mine')).view.list.conversations).toEqual([])
     expect((await holder.open(id)).allowed).toMatchObject({ reply: null, release: null, give: null })
     const colleague = (await holder.look()).view.colleagues[0]?.id ?? ''
-    expect((await holder.on(id, 'give', { to: 'nobody' })).view.notice?.text).toBe('That colleague is not here right now.')
+    expect((await holder.on(id, 'give', { to: 'nobody' })).view.notice?.text).toBe(
+      'That colleague is not here right now.',
+    )
     expect((await holder.on(id, 'give', { to: colleague })).status).toBe(200)
     expect((await late.open(id)).allowed.reply).toBeNull()
     expect((await late.on(id, 'release')).view.notice).toEqual({ kind: 'done', text: 'It is back in the queue.' })
@@ -133,7 +136,10 @@ describe.each(stores)('the staff inbox on $name', { timeout: 60_000 }, ({ missin
     const out = await rita.open(id)
     expect(out.rights).toMatchObject({ isSignedIn: false, granted: [] })
     const missing = (name: string, tools = out.tools) => tools.find((tool) => tool.name === name)
-    expect(missing('my_bookings')).toMatchObject({ missing: 'The customer has to sign in first.', asks: ['poppy:read'] })
+    expect(missing('my_bookings')).toMatchObject({
+      missing: 'The customer has to sign in first.',
+      asks: ['poppy:read'],
+    })
     const refused = await rita.on(id, 'call-tool', { tool: 'my_bookings', 'arg.year': '2027' })
     expect(refused.status).toBe(403)
     expect(refused.view).toMatchObject({
@@ -220,6 +226,9 @@ describe.each(stores)('the staff inbox on $name', { timeout: 60_000 }, ({ missin
     expect((await desk.read(id)).status).toBe('queued')
     expect((await omar.look()).view.colleagues).toEqual([])
     expect((await omar.act('/take-next')).view.conversation?.id).toBe(id)
-    expect((await omar.act('/take-next')).view).toMatchObject({ notice: { text: 'Nobody is waiting.' }, conversation: null })
+    expect((await omar.act('/take-next')).view).toMatchObject({
+      notice: { text: 'Nobody is waiting.' },
+      conversation: null,
+    })
   })
 })

@@ -5,7 +5,11 @@ import type { World } from './world.ts'
 
 /** Members of staff in their browsers, at the staff inbox: by pages and forms, and as the pages' own script asks. */
 
-const people: Readonly<Record<string, SignedInStaff>> = { rita, omar, greta: { id: 'greta', name: 'Greta', locale: 'de-DE' } }
+const people: Readonly<Record<string, SignedInStaff>> = {
+  rita,
+  omar,
+  greta: { id: 'greta', name: 'Greta', locale: 'de-DE' },
+}
 
 /** The company's own login: a cookie that says who it is. */
 export const staffLogin = {
@@ -52,7 +56,11 @@ export function atDesk(
   /** Sends a form of the page as it is now, as its script does. */
   const act = async (path: string, fields: Fields = {}): Promise<Seen> => {
     const { token, once } = (await look()).view
-    const sent = [['token', token], ['once', once], ...(Array.isArray(fields) ? fields : Object.entries(fields))] as const
+    const sent = [
+      ['token', token],
+      ['once', once],
+      ...(Array.isArray(fields) ? fields : Object.entries(fields)),
+    ] as const
     return read(await post(path, sent, { accept: 'application/json' }))
   }
   return {

@@ -78,8 +78,16 @@ describe('what is known before a Company is loaded', () => {
     const paths = urls.filter((url) => url !== '').map((url) => new URL(url, origin).pathname)
     const asked = [...paths, ...paths.map((path) => path.replace(basePath, '')), '/orders/mcp', '/mcp', '/login']
       .concat('/poppy/operations/opn_a/confirm', '/poppy/operations/opn_a/cancel', '/poppy/operations/opn_a/page')
-      .concat('/poppy/inbox/take-next', '/poppy/inbox/conversations/cnv_a/hand-back', '/poppy/inbox/operations/opn_a/settle')
-      .concat('/poppy/inbox/assets/inbox.js', '/poppy/inbox/conversations/cnv_a', '/poppy/inbox/conversations/cnv_a/confirm')
+      .concat(
+        '/poppy/inbox/take-next',
+        '/poppy/inbox/conversations/cnv_a/hand-back',
+        '/poppy/inbox/operations/opn_a/settle',
+      )
+      .concat(
+        '/poppy/inbox/assets/inbox.js',
+        '/poppy/inbox/conversations/cnv_a',
+        '/poppy/inbox/conversations/cnv_a/confirm',
+      )
       .concat('/.well-known/oauth-protected-resource/orders/mcp', '/.well-known/oauth-protected-resource/mcp')
       .flatMap((path) => [path, `${path}/`, `${path}/x`, `${path}/x/y`, `${path}x`])
     const [company, whole] = [createCompany({ ...least, ...config }), createWhole({ ...least, ...config })]

@@ -103,7 +103,10 @@ export function createRequestHandler(parts: HandlerParts): RequestHandler {
     ...toolRoutes(parts, (error) => failed(error), nonce),
     ...operationRoutes(parts, (error) => failed(error), nonce),
     ...conversationRoutes(parts, (error) => failed(error), nonce),
-    ...inboxRoutes(parts.inbox, { ...parts, route: parts.published.addresses.routeOf(parts.published.addresses.inbox) }),
+    ...inboxRoutes(parts.inbox, {
+      ...parts,
+      route: parts.published.addresses.routeOf(parts.published.addresses.inbox),
+    }),
     ...signInRoutes(parts, (error) => failed(error)),
     ...mediatedRoutes(parts, (error) => failed(error), nonce),
     ...(parts.browser === null

@@ -1,6 +1,6 @@
 import { PoppyError } from '@poppyseed/protocol'
-import { mediaType, readBody } from '../http/body.ts'
 import { checkSentence, checkText } from '../conversations/staff-input.ts'
+import { mediaType, readBody } from '../http/body.ts'
 import type { InboxWord } from '../words/inbox-words.ts'
 
 /** The fields of a form that staff send: each read once, bounded, and kept so that nothing that was typed is lost. */
@@ -56,7 +56,11 @@ export async function readActFields(request: Request): Promise<ActFields> {
 }
 
 /** What staff are told where a form is refused, by its word, with what is put into its places. */
-export function refused(word: InboxWord, values: Readonly<Record<string, string>> = {}, code: RefusedAs = 'invalid_request') {
+export function refused(
+  word: InboxWord,
+  values: Readonly<Record<string, string>> = {},
+  code: RefusedAs = 'invalid_request',
+) {
   return new PoppyError(code, { description: 'The form was refused.', extra: { word, values } })
 }
 
@@ -82,11 +86,7 @@ export function optionalSentence(fields: ActFields, name: string): string | unde
   return checked(fields, name, checkSentence)
 }
 
-function checked(
-  fields: ActFields,
-  name: string,
-  check: (what: string, text: string) => string,
-): string | undefined {
+function checked(fields: ActFields, name: string, check: (what: string, text: string) => string): string | undefined {
   // Browsers send line breaks as two characters.
   const text = fields.one(name)?.replaceAll('\r\n', '\n') ?? ''
   if (text.trim() === '') return undefined
@@ -116,14 +116,16 @@ export function dataFields(fields: ActFields): Readonly<Record<string, unknown>>
     if (name === '' && value.trim() === '') continue
     if (name === '' || name.length > 100 || value.length > 4_000 || name === '__proto__' || members.has(name))
       throw refused('inbox.refused.field', { field: name === '' ? String(number + 1) : name })
-    members.set(name, valueOf(value))
+    members.set(name, readValue(value))
   }
   return members.size === 0 ? undefined : Object.fromEntries(members)
 }
 
-function valueOf(text: string): unknown {
+function readValue(text: string): unknown {
   const trimmed = text.trim()
   if (trimmed === 'true' || trimmed === 'false') return trimmed === 'true'
   // One spelling: `007` is no number, and neither is what would be rounded.
-  return trimmed !== '' && String(Number(trimmed)) === trimmed && Number.isFinite(Number(trimmed)) ? Number(trimmed) : text
+  return trimmed !== '' && String(Number(trimmed)) === trimmed && Number.isFinite(Number(trimmed))
+    ? Number(trimmed)
+    : text
 }

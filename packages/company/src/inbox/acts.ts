@@ -116,7 +116,12 @@ const acts: Readonly<Record<ConversationAct, Act>> = {
     const tool = await toolNamed(conversations, { id, staff, name: operation.name })
     // A form has the fields that it has: what else was agreed stays.
     const input = { ...besideForm(tool.input, operation.input), ...inputOf(tool, fields) }
-    const outcome = await conversations.reviseOperation(id, staff, { operation: operation.id, revision, input }, { key })
+    const outcome = await conversations.reviseOperation(
+      id,
+      staff,
+      { operation: operation.id, revision, input },
+      { key },
+    )
     return { tool: tool.name, outcome }
   },
 

@@ -19,23 +19,14 @@ export function allowedOf(
   colleagues: number,
 ): Allowed {
   const closed: Why = conversation.status === 'closed' ? 'inbox.why.closed' : null
-  const held: Why =
-    conversation.heldBy !== null && conversation.heldBy.id !== me.id ? 'inbox.why.held_by_other' : null
+  const held: Why = conversation.heldBy !== null && conversation.heldBy.id !== me.id ? 'inbox.why.held_by_other' : null
   const mine: Why = closed ?? held ?? (conversation.heldBy === null ? 'inbox.why.not_held' : null)
   const blocked: Why = rights.session === 'blocked' ? 'inbox.why.blocked' : null
   const direct: Why =
-    conversation.parent !== null
-      ? 'inbox.why.is_direct'
-      : conversation.direct !== null
-        ? 'inbox.why.direct_open'
-        : null
+    conversation.parent !== null ? 'inbox.why.is_direct' : conversation.direct !== null ? 'inbox.why.direct_open' : null
   const isAllAllowed = rights.isSignedIn && grantableScopes.every((scope) => rights.scopes.includes(scope))
   const signIn: Why =
-    grantableScopes.length === 0
-      ? 'inbox.why.no_sign_in'
-      : isAllAllowed
-        ? 'inbox.why.already_allowed'
-        : null
+    grantableScopes.length === 0 ? 'inbox.why.no_sign_in' : isAllAllowed ? 'inbox.why.already_allowed' : null
   const signedOut: Why = rights.isSignedIn ? null : 'inbox.why.signed_out'
   const say = (why: Why) => (why === null ? null : wording.say(why))
   return {

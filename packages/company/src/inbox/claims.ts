@@ -25,7 +25,9 @@ export async function claimsOf(
   if (metadata === null) return []
   const extensions = Object.entries(metadata.extensions).slice(0, 20)
   return [
-    ...(metadata.name === undefined ? [] : [{ name: nameInWords('client_name'), value: cleanAgentName(metadata.name, host) }]),
+    ...(metadata.name === undefined
+      ? []
+      : [{ name: nameInWords('client_name'), value: cleanAgentName(metadata.name, host) }]),
     ...(extensions.length === 0
       ? []
       : [

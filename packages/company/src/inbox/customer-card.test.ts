@@ -9,7 +9,16 @@ describe("a customer's account, as the company shows it", () => {
     const card = {
       title: 'Maya Brandt',
       facts: { Status: 'Gold', Nights: 12, Newsletter: false, Note: '' },
-      tables: [{ title: 'Bookings', columns: ['Room', 'Paid'], rows: [[12, true], ['14', null]] }],
+      tables: [
+        {
+          title: 'Bookings',
+          columns: ['Room', 'Paid'],
+          rows: [
+            [12, true],
+            ['14', null],
+          ],
+        },
+      ],
       links: [
         { text: 'Bookings', href: '/bookings?of=maya' },
         { text: 'CRM', href: 'https://crm.example/maya' },
@@ -24,7 +33,16 @@ describe("a customer's account, as the company shows it", () => {
         { name: 'Newsletter', value: 'No' },
         { name: 'Note', value: '–' },
       ],
-      tables: [{ title: 'Bookings', columns: ['Room', 'Paid'], rows: [['12', 'Yes'], ['14', '–']] }],
+      tables: [
+        {
+          title: 'Bookings',
+          columns: ['Room', 'Paid'],
+          rows: [
+            ['12', 'Yes'],
+            ['14', '–'],
+          ],
+        },
+      ],
       links: [
         { text: 'Bookings', href: 'https://miramar.example/bookings?of=maya' },
         { text: 'CRM', href: 'https://crm.example/maya' },

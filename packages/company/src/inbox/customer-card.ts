@@ -5,7 +5,16 @@ import type { AccountView } from './view.ts'
 /** What the company shows of a customer's account, looked at where it comes in: text alone, and links that lead somewhere safe. */
 
 /** More than that of anything is no card. */
-const most = { title: 200, facts: 100, tables: 20, columns: 20, rows: 500, links: 50, text: 4_000, href: 2_000 } as const
+const most = {
+  title: 200,
+  facts: 100,
+  tables: 20,
+  columns: 20,
+  rows: 500,
+  links: 50,
+  text: 4_000,
+  href: 2_000,
+} as const
 
 /** How a card is written. */
 export interface CardStyle extends Pick<TermStyle, 'yes' | 'no'> {

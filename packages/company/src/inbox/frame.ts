@@ -76,13 +76,16 @@ export function assetResponse({ text, type }: Asset): Response {
 
 /** JSON that no text in it can end the element of, or make a comment of. */
 function asScriptText(view: InboxView): string {
-  return JSON.stringify(view)
-    .replaceAll('<', '\\u003c')
-    .replaceAll('\u2028', '\\u2028')
-    .replaceAll('\u2029', '\\u2029')
+  return JSON.stringify(view).replaceAll('<', '\\u003c').replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
 }
 
-const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
+const entities: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
 
 function escaped(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? '')

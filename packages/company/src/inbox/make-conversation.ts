@@ -1,4 +1,5 @@
 import type { WireEvent } from '@poppyseed/protocol'
+import type { AuditEntry } from '../audit/reading.ts'
 import type { ToolOutcome } from '../company-agent/turn.ts'
 import { inPlainSight } from '../operations/terms.ts'
 import { allowedOf } from './allowed.ts'
@@ -31,7 +32,9 @@ const [eventsOnPage, newestEvents, parentEvents, auditLines, mostOperations] = [
 export async function conversationView(
   parts: InboxParts & { readonly conversations: NonNullable<InboxParts['conversations']> },
   reader: Reader,
-  place: Place & { readonly opened: { readonly kind: 'conversation'; readonly id: string; readonly before: number | null } },
+  place: Place & {
+    readonly opened: { readonly kind: 'conversation'; readonly id: string; readonly before: number | null }
+  },
   { colleagues, called }: { readonly colleagues: number; readonly called: Called | null },
 ): Promise<ConversationView> {
   const { conversations } = parts
@@ -79,9 +82,7 @@ export async function conversationView(
     before: read.before === null ? null : addressAt(parts, place, read.before),
     newest: before === null ? null : addressAt(parts, place, null),
     parent:
-      parent === null
-        ? null
-        : { id: parent.conversation.id, entries: entriesOf(parent.events, parent.notes, made) },
+      parent === null ? null : { id: parent.conversation.id, entries: entriesOf(parent.events, parent.notes, made) },
     direct: conversation.direct,
     writesFor: conversation.parent === null ? conversation.sender : 'human',
     context: Object.keys(conversation.context).length === 0 ? null : readableOrNull(conversation.context, style),

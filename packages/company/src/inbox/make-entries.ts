@@ -57,7 +57,8 @@ function eventEntry(event: WireEvent, made: EntryStyle): Entry | null {
         isPerson: message.sender === 'human',
         text: message.text === undefined ? null : inPlainSight(message.text),
         data: readableOrNull(message.data, made.style),
-        operation: message.operation === undefined ? null : (made.operations.get(message.operation.operation_id) ?? null),
+        operation:
+          message.operation === undefined ? null : (made.operations.get(message.operation.operation_id) ?? null),
       }
     }
     case 'state':
@@ -67,7 +68,10 @@ function eventEntry(event: WireEvent, made: EntryStyle): Entry | null {
         ...head,
         kind: 'authorization',
         needs: event.error === 'sign_in_required' ? 'sign-in' : 'scope',
-        scopes: rightsOf((event.scope ?? '').split(' ').filter((scope) => scope !== ''), made),
+        scopes: rightsOf(
+          (event.scope ?? '').split(' ').filter((scope) => scope !== ''),
+          made,
+        ),
       }
     case 'user_requested':
       return { ...head, kind: 'user-requested', reason: inPlainSight(event.reason) }

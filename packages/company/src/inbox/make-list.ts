@@ -1,3 +1,4 @@
+import { searchConversations } from '../conversations/search.ts'
 import type { ConversationRecord } from '../conversations/staff-view.ts'
 import type { OperationView } from '../operations/view.ts'
 import { operationCard } from './make-operation.ts'
@@ -10,7 +11,7 @@ import type { ListView } from './view.ts'
 
 /** Makes it. */
 export async function listView(parts: InboxParts, reader: Reader, place: Place): Promise<ListView> {
-  const found = place.query === null ? await listOf(parts, reader, place) : await searchFor(parts, place)
+  const found = place.query === null ? await listOf(parts, reader, place) : await searchFor(parts, place.query, place)
   const { conversations, operations, next, searchedSince } = found
   return {
     name: place.query === null ? place.list : 'search',
@@ -45,11 +46,11 @@ async function listOf(parts: InboxParts, { me }: Reader, place: Place): Promise<
   return { ...nothing, conversations: found.conversations, next: nextOf(found) }
 }
 
-async function searchFor({ conversations }: InboxParts, place: Place): Promise<Found> {
-  if (conversations === null || place.query === null) return nothing
-  const text = place.query
+/** Through operations alone, where there are no conversations. */
+async function searchFor({ scope, now }: InboxParts, text: string, place: Place): Promise<Found> {
+  const parts = { scope: await scope(), now: now() }
   const found = await fromPage(place.since, ({ after }) =>
-    conversations.search({ text, ...(after === undefined ? {} : { since: after }) }),
+    searchConversations(parts, { text, ...(after === undefined ? {} : { since: after }) }),
   )
   return {
     conversations: found.conversations,

@@ -34,9 +34,7 @@ export function operationCard(
     host: new URL(operation.clientId).host,
     createdAt: operation.createdAt,
     input:
-      more.tool === undefined || operation.state !== 'proposed'
-        ? null
-        : enteredInput(more.tool.input, operation.input),
+      more.tool === undefined || operation.state !== 'proposed' ? null : enteredInput(more.tool.input, operation.input),
     trail: (more.trail ?? []).map(({ at, event, who }) => ({ at, what: event, by: who.staff ?? null })),
   }
 }

@@ -1,6 +1,5 @@
 import { cleanAgentName } from '../agents/name.ts'
 import { agentNames } from '../agents/store.ts'
-import { listeningNow } from '../conversations/listening.ts'
 import type { ConversationRecord } from '../conversations/staff-view.ts'
 import { inPlainSight } from '../operations/terms.ts'
 import type { InboxParts } from './parts.ts'
@@ -18,20 +17,18 @@ export async function rowsOf(
   const scope = await parts.scope()
   const now = parts.now()
   const ids = conversations.map(({ id }) => id)
-  const [last, names, signedIn, listening] = await Promise.all([
+  const [last, names, signedIn] = await Promise.all([
     parts.conversations.lastMessages(ids),
     agentNames(
       scope,
       conversations.map(({ agent }) => agent.clientId),
     ),
     signedInConversations(scope, ids, { now, limits: parts.sessionLimits }),
-    listeningNow(scope, { ids, now }),
   ])
   return conversations.map((record) => {
     const { id, agent, context } = record
     const name = names.get(agent.clientId)
     const said = last.get(id)
-    const heard = listening.get(id)
     return {
       id,
       status: record.status,
@@ -42,8 +39,8 @@ export async function rowsOf(
       personLocale: typeof context.locale === 'string' ? inPlainSight(context.locale) : null,
       isUserAvailable: typeof context.user_available === 'boolean' ? context.user_available : null,
       isDirect: record.parent !== null,
-      isConnected: heard?.isConnected ?? null,
-      lastSeenAt: heard?.lastSeenAt ?? null,
+      isConnected: null,
+      lastSeenAt: null,
       waitingSince: record.waitingSince,
       waitingFor: record.waitingFor === null ? null : inPlainSight(record.waitingFor),
       heldBy: record.heldBy,

@@ -17,11 +17,19 @@ export interface Offered {
  * Makes the tools, those that may be called first.
  * @param whyNone why none may be called now, whatever the scopes; null where they may
  */
-export function toolViews({ tools, locked }: Offered, { wording }: Reader, whyNone: string | null): readonly ToolView[] {
+export function toolViews(
+  { tools, locked }: Offered,
+  { wording }: Reader,
+  whyNone: string | null,
+): readonly ToolView[] {
   const missingOf = ({ needs, scope }: LockedTool): string => {
     if (needs === 'extension') return wording.say('inbox.tool.needsExtension')
     if (needs === 'sign_in') return wording.say('inbox.tool.needsSignIn')
-    return wording.say('inbox.tool.needsScope', { rights: scopesOf(scope).map((one) => wording.scope(one).text).join(', ') })
+    return wording.say('inbox.tool.needsScope', {
+      rights: scopesOf(scope)
+        .map((one) => wording.scope(one).text)
+        .join(', '),
+    })
   }
   return [
     ...tools.map((tool) => toolView(tool, whyNone, [])),
@@ -54,5 +62,10 @@ export function outcomeView(tool: string, outcome: ToolOutcome, { style }: Pick<
     }
   // What was proposed stands in the conversation, as a message of its own.
   const isProposed = 'operation' in outcome
-  return { tool, isOk: true, text: null, value: isProposed || outcome.value === null ? null : readable(outcome.value, style) }
+  return {
+    tool,
+    isOk: true,
+    text: null,
+    value: isProposed || outcome.value === null ? null : readable(outcome.value, style),
+  }
 }

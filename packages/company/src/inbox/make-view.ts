@@ -49,10 +49,15 @@ export async function makeView(parts: InboxParts, reader: Reader, place: Place, 
     conversation:
       opened?.kind !== 'conversation' || conversations === null
         ? null
-        : await conversationView({ ...parts, conversations }, reader, { ...place, opened }, {
-            colleagues: colleagues.length,
-            called: told.called ?? null,
-          }),
+        : await conversationView(
+            { ...parts, conversations },
+            reader,
+            { ...place, opened },
+            {
+              colleagues: colleagues.length,
+              called: told.called ?? null,
+            },
+          ),
     operation: opened?.kind === 'operation' ? await openedOperation(parts, reader, opened.id) : null,
     notice: told.notice ?? null,
     entered: told.entered ?? {},

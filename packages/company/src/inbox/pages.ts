@@ -13,6 +13,7 @@ import { type InboxParts, type Reader, readerOf } from './parts.ts'
 import { type ConversationAct, conversationActs, type DeskAct } from './paths.ts'
 import { addressOf, isOpenable, type Opened, type Place, readList, readPlace } from './place.ts'
 import { refusalOf } from './refusal.ts'
+import { noteSearch } from './searched.ts'
 import { staffOf } from './staff-member.ts'
 import type { InboxView } from './view.ts'
 
@@ -36,7 +37,7 @@ export async function showInbox(request: Request, asked: AskedFor, parts: InboxP
   if (!wantsJson(request) && done !== 'leave') await parts.conversations?.present({ id: me.id, name: me.name })
   const notice =
     done !== null && doneWords.has(done)
-      ? ({ kind: 'done', text: parts.wordings.in(reader.wording.locale).say(`inbox.done.${done}` as 'inbox.done.take') } as const)
+      ? ({ kind: 'done', text: reader.wording.say(`inbox.done.${done}` as 'inbox.done.take') } as const)
       : null
   const shown = await viewOrNothing(parts, reader, place, { notice })
   // What can't be an id is not there, like one that is none.
@@ -44,6 +45,7 @@ export async function showInbox(request: Request, asked: AskedFor, parts: InboxP
     const told = { notice: { kind: 'refused', text: reader.wording.say('inbox.notThere.text') } } as const
     return respond(request, await makeView(parts, reader, { ...place, opened: null }, told), 404)
   }
+  if (place.query !== null) await noteSearch(parts, reader, place.query)
   if (shown.conversation !== null) await parts.conversations?.noteRead(shown.conversation.id, me)
   return respond(request, withChosen(shown, query), 200)
 }
@@ -86,7 +88,9 @@ export async function actAtDesk(request: Request, act: DeskAct, parts: InboxPart
 export async function showAsset(name: string): Promise<Response> {
   const { script, styles } = await loadInboxApp()
   const asset = [script, styles].find((one) => one.name === name)
-  return asset === undefined ? json({ error: 'not_found', error_description: 'Nothing is here.' }, 404) : assetResponse(asset)
+  return asset === undefined
+    ? json({ error: 'not_found', error_description: 'Nothing is here.' }, 404)
+    : assetResponse(asset)
 }
 
 interface Submitted {
@@ -145,7 +149,12 @@ async function tell(
   request: Request,
   parts: InboxParts,
   reader: Reader,
-  { place, done, act, fields }: { readonly place: Place; readonly done: Done; readonly act: string; readonly fields: ActFields },
+  {
+    place,
+    done,
+    act,
+    fields,
+  }: { readonly place: Place; readonly done: Done; readonly act: string; readonly fields: ActFields },
 ): Promise<Response> {
   const { word, called = null } = done
   if (!wantsJson(request) && called === null)
@@ -175,7 +184,7 @@ async function tellRefused(
   // The one boundary: it logs what is a fault of ours, with the id that it tells.
   const answer = errorResponse(error, { scheme: 'DPoP' }, parts.log, parts.random)
   const { status, text } = refusal ?? {
-    status: answer.status >= 500 ? answer.status : 500,
+    status: Math.max(answer.status, 500),
     text: reader.wording.say('inbox.refused.ours'),
   }
   const shown: Told = { notice: { kind: 'refused', text }, entered: fields === null ? {} : { ...fields.entered, act } }
@@ -191,12 +200,7 @@ async function tellRefused(
 }
 
 /** The view; null where what it has open is not there. */
-async function viewOrNothing(
-  parts: InboxParts,
-  reader: Reader,
-  place: Place,
-  told: Told,
-): Promise<InboxView | null> {
+async function viewOrNothing(parts: InboxParts, reader: Reader, place: Place, told: Told): Promise<InboxView | null> {
   try {
     const view = await makeView(parts, reader, place, told)
     const { opened } = place
@@ -266,4 +270,3 @@ export async function inboxFailed(error: unknown, request: Request, parts: Inbox
     outcome: wording.say('outcome.goBack', { path: parts.path }),
   })
 }
-

@@ -53,7 +53,9 @@ function readCursor(text: string | undefined): string | null {
 }
 
 function readNumber(text: string | undefined): number | null {
-  return text !== undefined && /^[1-9][0-9]{0,15}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : null
+  return text !== undefined && /^[1-9][0-9]{0,15}$/.test(text) && Number.isSafeInteger(Number(text))
+    ? Number(text)
+    : null
 }
 
 /** Whether something can be the id of what is opened: anything else is not looked for. */

@@ -80,7 +80,10 @@ function plainText(value: unknown, style: TermStyle): string | null {
 /** Cut where it is very long, never in the middle of a character. */
 function cut(text: string): string {
   if (text.length <= most.text) return text
-  return `${text.slice(0, most.text).toWellFormed().replace(/\ufffd$/, '')}${cutMark}`
+  return `${text
+    .slice(0, most.text)
+    .toWellFormed()
+    .replace(/\ufffd$/, '')}${cutMark}`
 }
 
 const nameOf = (name: string) => inPlainSight(nameInWords(name.slice(0, 200)))
@@ -88,7 +91,12 @@ const nameOf = (name: string) => inPlainSight(nameInWords(name.slice(0, 200)))
 /** The same in one line, for where there is no room: `Room: 12, Nights: 2`. */
 export function readableLine(value: Readable, longest: number): string {
   const line = inLine(value)
-  return line.length <= longest ? line : `${line.slice(0, longest - 1).toWellFormed().replace(/\ufffd$/, '')}${cutMark}`
+  return line.length <= longest
+    ? line
+    : `${line
+        .slice(0, longest - 1)
+        .toWellFormed()
+        .replace(/\ufffd$/, '')}${cutMark}`
 }
 
 function inLine(value: Readable): string {

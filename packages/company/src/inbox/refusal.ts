@@ -28,7 +28,8 @@ export function refusalOf(error: unknown, act: string, wording: Wording): Refusa
     readonly values?: Readonly<Record<string, string>>
     readonly because?: string
   }
-  if (word !== undefined && Object.hasOwn(inboxEn, word)) return { ...say(word, values), status: statusOf(word, status) }
+  if (word !== undefined && Object.hasOwn(inboxEn, word))
+    return { ...say(word, values), status: statusOf(word, status) }
   if (because !== undefined && Object.hasOwn(inboxEn, `inbox.why.${because}`))
     return say(`inbox.why.${because}` as InboxWord)
   switch (code) {

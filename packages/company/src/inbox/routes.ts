@@ -1,4 +1,4 @@
-import { forPeople, type BrowserFinder } from '../browser/people-only.ts'
+import { type BrowserFinder, forPeople } from '../browser/people-only.ts'
 import type { Handler, Route } from '../http/router.ts'
 import type { Wordings } from '../words/wording.ts'
 import type { InboxParts } from './parts.ts'

@@ -83,7 +83,9 @@ export function checkInbox(
       "`staffSignInPage` is a function that gives the address: (returnTo) => '/staff/login?next=' + encodeURIComponent(returnTo).",
     )
   if (customer !== undefined && typeof customer !== 'function')
-    throw wrong('`customer` is a function: (principal) => what staff may see, as { title, facts, tables, links }, or null.')
+    throw wrong(
+      '`customer` is a function: (principal) => what staff may see, as { title, facts, tables, links }, or null.',
+    )
   return {
     staff,
     signInPage: staffSignInPage ?? null,

@@ -8,10 +8,7 @@ import type { CheckedInbox, SignedInStaff } from './settings.ts'
  * bound to it.
  * @throws TypeError for anything but a member of staff or null: a fault of ours, told to nobody
  */
-export async function staffOf(
-  request: Request,
-  { staff }: Pick<CheckedInbox, 'staff'>,
-): Promise<SignedInStaff | null> {
+export async function staffOf(request: Request, { staff }: Pick<CheckedInbox, 'staff'>): Promise<SignedInStaff | null> {
   const given: unknown = await staff(request)
   if (given === null || given === undefined) return null
   if (!isPlain(given)) throw notStaff()
@@ -23,5 +20,7 @@ export async function staffOf(
 }
 
 function notStaff(): TypeError {
-  return new TypeError("`staff` has to give { id, name }, both texts, with a `locale` such as 'de' if need be, or null.")
+  return new TypeError(
+    "`staff` has to give { id, name }, both texts, with a `locale` such as 'de' if need be, or null.",
+  )
 }

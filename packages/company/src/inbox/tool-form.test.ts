@@ -96,7 +96,9 @@ describe('a tool as a form', () => {
     const named = { type: 'object', properties: { guest: { $ref: '#/$defs/guest' } }, $defs: { guest: {} } }
     for (const schema of [deep, any, many, mixed, named, {}, { type: 'string' }]) expect(toolFields(schema)).toBeNull()
     expect(read({ json: '{"guest":{"name":"Maya"}}' }, deep)).toEqual({ input: { guest: { name: 'Maya' } } })
-    expect(enteredInput(deep, { guest: { name: 'Maya' } })).toEqual({ json: '{\n  "guest": {\n    "name": "Maya"\n  }\n}' })
+    expect(enteredInput(deep, { guest: { name: 'Maya' } })).toEqual({
+      json: '{\n  "guest": {\n    "name": "Maya"\n  }\n}',
+    })
     for (const json of ['{', '[]', '"text"', '{"a":1,"a":2}', `${'['.repeat(100)}${']'.repeat(100)}`])
       expect(read({ json }, deep)).toEqual({ field: null })
   })
@@ -111,7 +113,13 @@ describe('a tool as a form', () => {
       '{"type":"object","properties":{"__proto__":{"type":"string"},"constructor":{"type":"number"}}}',
     ) as Record<string, unknown>
     expect(toolFields(hostile)?.map(({ name }) => name)).toEqual(['__proto__', 'constructor'])
-    const result = read(Object.fromEntries([['__proto__', 'x'], ['constructor', '1']]), hostile)
+    const result = read(
+      Object.fromEntries([
+        ['__proto__', 'x'],
+        ['constructor', '1'],
+      ]),
+      hostile,
+    )
     expect('input' in result && Object.keys(result.input)).toEqual(['__proto__', 'constructor'])
     expect(Object.getPrototypeOf('input' in result ? result.input : null)).toBe(Object.prototype)
   })

@@ -67,7 +67,7 @@ export function readInput(
   for (const { name, member } of members) {
     const read = readMember(member)
     if (read === null) return { field: null }
-    const value = valueOf(read, sent.valuesOf(name))
+    const value = readValue(read, sent.valuesOf(name))
     if (value === 'wrong') return { field: toolFields(schema)?.find((field) => field.name === name)?.label ?? name }
     if (value !== null) input.push([name, value.value])
   }
@@ -167,7 +167,7 @@ function isChoice(values: readonly unknown[]): boolean {
 }
 
 /** Null for a field that was left empty. */
-function valueOf(read: Read, sent: readonly string[]): { readonly value: unknown } | null | 'wrong' {
+function readValue(read: Read, sent: readonly string[]): { readonly value: unknown } | null | 'wrong' {
   if (read.kind === 'list') {
     const items = sent
       .flatMap((one) => one.split(/\r?\n/))
@@ -208,7 +208,9 @@ function valueOf(read: Read, sent: readonly string[]): { readonly value: unknown
 
 function numberOf(text: string): number | null {
   const trimmed = text.trim()
-  return /^-?\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?$/i.test(trimmed) && Number.isFinite(Number(trimmed)) ? Number(trimmed) : null
+  return /^-?\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?$/i.test(trimmed) && Number.isFinite(Number(trimmed))
+    ? Number(trimmed)
+    : null
 }
 
 function readJson(text: string): { readonly input: Readonly<Record<string, unknown>> } | NotRead {
