@@ -16,7 +16,7 @@ const polite: CompanyAgent = async function* (turn) {
 }
 
 async function openInbox(fresh: FreshStore, config: Parameters<typeof makeFrontDesk>[1] = {}) {
-  const desk = await makeFrontDesk(await fresh, { agent: polite, ...staffLogin, ...config })
+  const desk = await makeFrontDesk(fresh, { agent: polite, ...staffLogin, ...config })
   lists(desk.client)
   const [here, there] = desk.worlds as [(typeof desk.worlds)[0], (typeof desk.worlds)[0]]
   return { desk, rita: atDesk(there, 'rita'), omar: atDesk(here, 'omar'), there, here }

@@ -49,18 +49,14 @@ export function atDesk(
     send(
       new Request(`${origin}${base}${path}`, {
         method: 'POST',
-        body: new URLSearchParams(Array.isArray(fields) ? fields.map(([key, value]) => [key, value]) : { ...fields }),
+        body: bodyOf(fields),
         headers: { accept: 'text/html', origin, ...headers, ...more },
       }),
     )
   /** Sends a form of the page as it is now, as its script does. */
   const act = async (path: string, fields: Fields = {}): Promise<Seen> => {
     const { token, once } = (await look()).view
-    const sent = [
-      ['token', token],
-      ['once', once],
-      ...(Array.isArray(fields) ? fields : Object.entries(fields)),
-    ] as const
+    const sent = [['token', token], ['once', once], ...entriesOf(fields)] as const
     return read(await post(path, sent, { accept: 'application/json' }))
   }
   return {
@@ -86,6 +82,16 @@ export async function pageOf(answer: Response) {
   const text = await answer.text()
   const [, state] = /<script type="application\/json" id="inbox-view">(.*?)<\/script>/s.exec(text) ?? []
   return { status: answer.status, text, view: state === undefined ? null : (JSON.parse(state) as InboxView) }
+}
+
+const entriesOf = (fields: Fields): readonly (readonly [string, string])[] =>
+  isList(fields) ? fields : Object.entries(fields)
+const isList = (fields: Fields): fields is Exclude<Fields, Readonly<Record<string, string>>> => Array.isArray(fields)
+
+function bodyOf(fields: Fields): URLSearchParams {
+  const body = new URLSearchParams()
+  for (const [name, value] of entriesOf(fields)) body.append(name, value)
+  return body
 }
 
 async function read(answer: Response): Promise<Seen> {
