@@ -1,9 +1,107 @@
 import './styles.css'
-import { hydrate } from 'preact'
 import type { InboxView } from '../src/inbox/view.ts'
-import { App } from './app.tsx'
+import { listenToKeys } from './browser/keyboard.ts'
+import { followChanges } from './browser/live.ts'
+import { type Loading, makeLoading, ownAddress } from './browser/loading.ts'
+import { makePage } from './browser/page.tsx'
+import { sendForms } from './browser/sending.ts'
+import { askToNotify, notificationsNow, remember, remembered, tellNews } from './browser/telling.ts'
+import { insertReply, makeTyped } from './browser/typed.ts'
 
-/** Makes live what the server drew: the same view, from the page itself. */
+/** Makes live what the server drew: the same view, from the page itself. Without it everything works, by links and forms. */
+
 const root = document.getElementById('inbox')
 const state = document.getElementById('inbox-view')?.textContent
-if (root !== null && state) hydrate(<App view={JSON.parse(state) as InboxView} />, root)
+if (root !== null && state) start(root, JSON.parse(state) as InboxView)
+
+function start(root: HTMLElement, view: InboxView): void {
+  const shortcuts = 'poppyseed-inbox-shortcuts'
+  const page = makePage(
+    root,
+    {
+      view,
+      ahead: view.now - Date.now(),
+      connection: 'live',
+      sending: null,
+      loading: null,
+      problem: null,
+      isHushed: false,
+      news: '',
+      notifications: notificationsNow(),
+      hasKeys: remembered(shortcuts) !== 'off',
+    },
+    {
+      insert: (text) => insertReply(root, text),
+      askToNotify: () => void askToNotify(page),
+      toggleKeys() {
+        const { hasKeys } = page.state()
+        remember(shortcuts, hasKeys ? 'off' : 'on')
+        page.set({ hasKeys: !hasKeys })
+      },
+      dismiss: () => page.set({ view: { ...page.state().view, notice: null }, problem: null, isHushed: true }),
+    },
+  )
+  // What was told once isn’t told again by going back to it.
+  if (ownAddress() !== location.pathname + location.search) history.replaceState(null, '', ownAddress() + location.hash)
+  const loading = makeLoading(page)
+  const typed = makeTyped(page)
+  sendForms(page, loading, typed, tellOtherTabs(loading))
+  followLinks(root, page.state().view.path, loading)
+  listenToKeys(page, loading)
+  tellNews(page)
+  hideDone(page)
+  followChanges(page, loading)
+}
+
+/** Two tabs agree at once, not only when the server says so. */
+function tellOtherTabs(loading: Loading): () => void {
+  if (!('BroadcastChannel' in globalThis)) return () => {}
+  const channel = new BroadcastChannel('poppyseed-inbox')
+  channel.addEventListener('message', () => void loading.refresh())
+  return () => channel.postMessage('changed')
+}
+
+/** A link within the inbox doesn’t leave the page. */
+function followLinks(root: HTMLElement, path: string, loading: Loading): void {
+  root.addEventListener('click', (event) => {
+    if (
+      event.defaultPrevented ||
+      event.button !== 0 ||
+      event.metaKey ||
+      event.ctrlKey ||
+      event.shiftKey ||
+      event.altKey
+    )
+      return
+    const link = event.target instanceof Element ? event.target.closest('a') : null
+    if (
+      link === null ||
+      link.target !== '' ||
+      link.origin !== location.origin ||
+      link.getAttribute('href')?.startsWith('#')
+    )
+      return
+    const isOurs = link.pathname === path || /^\/(?:conversations|operations)\//.test(link.pathname.slice(path.length))
+    if (!link.pathname.startsWith(path) || !isOurs) return
+    event.preventDefault()
+    void loading.go(link.pathname + link.search)
+  })
+}
+
+/** That something is done needs no answer: it goes by itself. What was refused stays. */
+function hideDone(page: ReturnType<typeof makePage>): void {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const look = () => {
+    const { notice } = page.state().view
+    clearTimeout(timer)
+    if (notice?.kind !== 'done') return
+    timer = setTimeout(() => {
+      const { view } = page.state()
+      if (view.notice === notice) page.set({ view: { ...view, notice: null } })
+    }, 6000)
+  }
+  page.drawn(({ view }, before) => {
+    if (view.notice !== before.view.notice) look()
+  })
+  look()
+}

@@ -17,6 +17,8 @@ export const inboxDe: InboxWords = {
   'inbox.no': 'Nein',
   'inbox.more': 'über {number}',
 
+  'inbox.nothingOpen': 'Öffnen Sie ein Gespräch aus der Liste.',
+
   'inbox.connection.live': 'Verbunden',
   'inbox.connection.offline': 'Ohne Verbindung',
   'inbox.offline':
@@ -118,8 +120,8 @@ export const inboxDe: InboxWords = {
   'inbox.compose': 'Was Sie schreiben möchten',
   'inbox.reply': 'Antwort',
   'inbox.reply.label': 'Ihre Antwort',
-  'inbox.reply.toAgent': 'Das liest eine KI und sagt es dem Kunden weiter. Es ist zu sehen, dass ein Mensch schreibt.',
-  'inbox.reply.toPerson': 'Das liest der Kunde selbst. Es ist zu sehen, dass ein Mensch schreibt.',
+  'inbox.reply.toAgent': 'Das liest eine KI und sagt es dem Kunden weiter.',
+  'inbox.reply.toPerson': 'Das liest der Kunde selbst.',
   'inbox.reply.send': 'Antwort senden',
   'inbox.note': 'Notiz',
   'inbox.note.label': 'Ihre Notiz',
@@ -160,7 +162,7 @@ export const inboxDe: InboxWords = {
   'inbox.end.reason': 'Warum',
   'inbox.end.send': 'Beenden',
 
-  'inbox.details': 'Angaben zum Gespräch',
+  'inbox.details': 'Details',
   'inbox.details.back': 'Zurück zum Gespräch',
   'inbox.account': 'Kundenkonto',
   'inbox.account.open': 'Konto öffnen',
@@ -334,6 +336,8 @@ export const inboxDe: InboxWords = {
   'inbox.keys.down': 'Nächster Eintrag der Liste',
   'inbox.keys.up': 'Voriger Eintrag der Liste',
   'inbox.keys.open': 'Öffnen',
+  'inbox.keys.send': 'Senden, was Sie geschrieben haben',
+  'inbox.keys.use': 'Diese Kürzel verwenden',
   'inbox.keys.help': 'Diese Kürzel zeigen',
   'inbox.keys.escape': 'Das Schreiben verlassen; zurück zur Liste',
   'inbox.key.enter': 'Eingabe',

@@ -19,6 +19,8 @@ export const inboxEn = {
   'inbox.no': 'No',
   'inbox.more': '{number}+',
 
+  'inbox.nothingOpen': 'Open a conversation from the list.',
+
   // The connection
   'inbox.connection.live': 'Live',
   'inbox.connection.offline': 'Offline',
@@ -124,8 +126,8 @@ export const inboxEn = {
   'inbox.compose': 'What you want to write',
   'inbox.reply': 'Reply',
   'inbox.reply.label': 'Your reply',
-  'inbox.reply.toAgent': 'An AI reads this, and tells the customer. They see that a person wrote it.',
-  'inbox.reply.toPerson': 'The customer reads this. They see that a person wrote it.',
+  'inbox.reply.toAgent': 'An AI reads this and tells the customer.',
+  'inbox.reply.toPerson': 'The customer reads this.',
   'inbox.reply.send': 'Send reply',
   'inbox.note': 'Note',
   'inbox.note.label': 'Your note',
@@ -342,6 +344,8 @@ export const inboxEn = {
   'inbox.keys.down': 'Next in the list',
   'inbox.keys.up': 'Previous in the list',
   'inbox.keys.open': 'Open',
+  'inbox.keys.send': 'Send what you typed',
+  'inbox.keys.use': 'Use these shortcuts',
   'inbox.keys.help': 'Show these shortcuts',
   'inbox.keys.escape': 'Leave what you type; back to the list',
   'inbox.key.enter': 'Enter',

@@ -36,6 +36,7 @@ describe('the words of each language', () => {
     expect(words.filter((word) => german[word] === english[word])).toEqual([
       'code.label',
       'inbox.fields.name',
+      'inbox.details',
       'inbox.key.escape',
     ])
   })

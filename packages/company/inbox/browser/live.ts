@@ -1,0 +1,105 @@
+import type { Loading } from './loading.ts'
+import type { Page } from './page.tsx'
+
+/** Follows what changes: the server says only that something did, and the page asks for itself anew. */
+
+/** How long a connection may be gone before it is said. Milliseconds. */
+const patience = 3000
+/** How long to wait before a connection that ended for good is tried again. Milliseconds. */
+const again = 5000
+
+/** Begins. */
+export function followChanges(page: Page, loading: Loading): void {
+  let source: EventSource | null = null
+  let followed: string | null = null
+  let doubt: ReturnType<typeof setTimeout> | undefined
+  let retry: ReturnType<typeof setTimeout> | undefined
+  let letGo: (() => void) | null = null
+
+  const wanted = () => page.state().view.conversation?.id ?? ''
+
+  function open(): void {
+    close()
+    followed = wanted()
+    const query = followed === '' ? '' : `?${new URLSearchParams({ conversation: followed })}`
+    const opened = new EventSource(`${page.state().view.path}/live${query}`)
+    source = opened
+    opened.addEventListener('open', () => {
+      clearTimeout(doubt)
+      doubt = undefined
+      if (page.state().connection === 'offline') page.set({ connection: 'live', isHushed: false })
+    })
+    opened.addEventListener('changed', () => void loading.refresh())
+    opened.addEventListener('signed-out', () => {
+      close()
+      page.set({ connection: 'signed-out' })
+    })
+    opened.addEventListener('error', () => {
+      // It ends by itself each minute and comes back at once: only what lasts is told.
+      doubt ??= setTimeout(() => {
+        if (page.state().connection === 'live') page.set({ connection: 'offline' })
+      }, patience)
+      if (opened.readyState !== EventSource.CLOSED) return
+      clearTimeout(retry)
+      retry = setTimeout(() => {
+        // Whether it is the network or the sign-in, asking tells.
+        void loading.refresh().then(() => {
+          if (source === opened && page.state().connection !== 'signed-out') open()
+        })
+      }, again)
+    })
+  }
+
+  function close(): void {
+    clearTimeout(retry)
+    source?.close()
+    source = null
+  }
+
+  /** What is seen has a connection of its own; of all that are hidden one has, so that a browser’s few are not used up. */
+  function follow(): void {
+    letGo?.()
+    letGo = null
+    if (page.state().connection === 'signed-out') return
+    if (document.visibilityState === 'visible' || navigator.locks === undefined) {
+      open()
+      return
+    }
+    const controller = new AbortController()
+    close()
+    navigator.locks
+      .request('poppyseed-inbox-hidden', { signal: controller.signal }, () => {
+        open()
+        return new Promise<void>((resolve) => {
+          letGo = resolve
+        })
+      })
+      .catch(() => {
+        // Given up because the page is seen again.
+      })
+    letGo = () => controller.abort()
+  }
+
+  page.drawn(({ connection }, before) => {
+    if (connection === 'live' && before.connection === 'signed-out') follow()
+    else if (source !== null && wanted() !== followed) open()
+  })
+  document.addEventListener('visibilitychange', () => {
+    follow()
+    if (document.visibilityState === 'visible') void loading.refresh()
+  })
+  addEventListener('online', () => {
+    void loading.refresh()
+    follow()
+  })
+  addEventListener('offline', () => {
+    if (page.state().connection === 'live') page.set({ connection: 'offline' })
+  })
+  addEventListener('pagehide', close)
+  addEventListener('pageshow', (event) => {
+    if (!event.persisted) return
+    follow()
+    void loading.refresh()
+  })
+  follow()
+}

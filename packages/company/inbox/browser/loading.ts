@@ -1,0 +1,125 @@
+import type { InboxView } from '../../src/inbox/view.ts'
+import { listQuery } from '../ui.ts'
+import { type Answer, ask } from './asking.ts'
+import type { Page } from './page.tsx'
+
+/** Gets views: of another address of the inbox, or of this one anew. */
+
+/** See above. */
+export interface Loading {
+  /** Goes to an address of the inbox. */
+  readonly go: (address: string) => Promise<void>
+  /** Asks for this address anew, once at a time; once more where it was asked for meanwhile. */
+  readonly refresh: () => Promise<void>
+  /** Shows what an answer has; false where it has nothing to show. */
+  readonly show: (answer: Answer, how?: { readonly isSamePage?: boolean }) => boolean
+}
+
+/** The address of what a view shows. */
+export function addressOf(view: InboxView): string {
+  if (view.conversation !== null) return `${view.path}/conversations/${view.conversation.id}${listQuery(view)}`
+  if (view.operation !== null) return `${view.path}/operations/${view.operation.id}${listQuery(view)}`
+  return `${view.path}${listQuery(view)}`
+}
+
+/** This page's own address, without what is only told once. */
+export function ownAddress(): string {
+  const { pathname, search } = location
+  const query = new URLSearchParams(search)
+  for (const name of ['done', 'saved', 'draft']) query.delete(name)
+  return query.size === 0 ? pathname : `${pathname}?${query}`
+}
+
+/** Makes it. */
+export function makeLoading(page: Page): Loading {
+  let shown = 0
+  let going: AbortController | null = null
+  let refreshing: Promise<void> | null = null
+  let isWantedAgain = false
+  /** The address that is shown, without its fragment. */
+  let here = ownAddress()
+
+  function show(answer: Answer, { isSamePage = false } = {}): boolean {
+    if (answer.kind === 'signed-out') page.set({ connection: 'signed-out' })
+    if (answer.kind !== 'view' || answer.order < shown) return false
+    const before = page.state()
+    // Another member of staff signed in in this browser: nothing of the one before stays.
+    if (answer.view.me.id !== before.view.me.id) {
+      location.assign(answer.view.path)
+      return false
+    }
+    shown = answer.order
+    page.set({
+      view: isSamePage ? withWhatWasTold(answer.view, before.view) : answer.view,
+      ahead: answer.view.now - Date.now(),
+      ...(before.connection === 'signed-out' ? { connection: 'live' as const } : {}),
+    })
+    return true
+  }
+
+  async function load(address: string): Promise<boolean> {
+    going?.abort()
+    const controller = new AbortController()
+    going = controller
+    page.set({ loading: address, problem: null })
+    const answer = await ask(address, { signal: controller.signal })
+    if (controller.signal.aborted) return false
+    going = null
+    const isShown = show(answer)
+    page.set({ loading: null, ...(isShown || answer.kind === 'signed-out' ? {} : { problem: 'not-loaded' as const }) })
+    return isShown
+  }
+
+  async function refreshNow(): Promise<void> {
+    do {
+      isWantedAgain = false
+      const asked = ownAddress()
+      const answer = await ask(asked)
+      // Meanwhile they went on: what came back is of another page.
+      if (asked === ownAddress() && going === null) show(answer, { isSamePage: true })
+    } while (isWantedAgain)
+  }
+
+  addEventListener('popstate', () => {
+    if (ownAddress() === here) return
+    here = ownAddress()
+    void load(here)
+  })
+
+  return {
+    show,
+    async go(address) {
+      if (!(await load(address))) return
+      // The details of the one before are not those of this one.
+      if (location.hash !== '') location.replace('#thread')
+      history.pushState(null, '', address)
+      here = ownAddress()
+      page.root.querySelector<HTMLElement>('#thread-title, #list-title')?.focus({ preventScroll: true })
+    },
+    refresh() {
+      if (refreshing !== null) {
+        isWantedAgain = true
+        return refreshing
+      }
+      refreshing = refreshNow().finally(() => {
+        refreshing = null
+      })
+      return refreshing
+    },
+  }
+}
+
+/** What was told of the last act stays until the next one: the page is the same, only newer. */
+function withWhatWasTold(fresh: InboxView, before: InboxView): InboxView {
+  const { notice, entered, conversation } = before
+  if (fresh.conversation?.id !== conversation?.id || fresh.operation?.id !== before.operation?.id) return fresh
+  return {
+    ...fresh,
+    notice: fresh.notice ?? notice,
+    entered,
+    conversation:
+      fresh.conversation === null
+        ? null
+        : { ...fresh.conversation, outcome: fresh.conversation.outcome ?? conversation?.outcome ?? null },
+  }
+}

@@ -1,0 +1,111 @@
+import type { ComponentChildren } from 'preact'
+import { hydrate, render } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import type { InboxView } from '../../src/inbox/view.ts'
+import { App, titleOf } from '../app.tsx'
+import { NowProvider } from '../times.tsx'
+import type { Live } from '../ui.ts'
+
+/** The page as it is drawn, and what it is drawn of. Drawing it anew keeps the focus, and the place in what is read. */
+
+/** What the page is drawn of. */
+export interface PageState
+  extends Pick<Live, 'connection' | 'sending' | 'loading' | 'problem' | 'isHushed' | 'news' | 'notifications' | 'hasKeys'> {
+  readonly view: InboxView
+  /** By how much the server's clock is ahead of this one, in milliseconds. */
+  readonly ahead: number
+}
+
+/** See above. */
+export interface Page {
+  readonly root: HTMLElement
+  readonly state: () => PageState
+  /** Draws it with something changed, at once. */
+  readonly set: (change: Partial<PageState>) => void
+  /** Is called after each time that it is drawn. */
+  readonly drawn: (then: (state: PageState, before: PageState) => void) => void
+}
+
+/** Takes over what the server drew. */
+export function makePage(
+  root: HTMLElement,
+  first: PageState,
+  does: Pick<Live, 'insert' | 'askToNotify' | 'toggleKeys' | 'dismiss'>,
+): Page {
+  let state = first
+  const listeners: ((state: PageState, before: PageState) => void)[] = []
+  // First as the server drew it, then with what only a script can do.
+  hydrate(
+    <Clock ahead={state.ahead} start={state.view.now}>
+      <App view={state.view} />
+    </Clock>,
+    root,
+  )
+  draw()
+  return {
+    root,
+    state: () => state,
+    set(change) {
+      const before = state
+      state = { ...state, ...change }
+      const keep = [keepFocus(root), keepPlace(root)]
+      draw()
+      for (const back of keep) back()
+      for (const then of listeners) then(state, before)
+    },
+    drawn(then) {
+      listeners.push(then)
+    },
+  }
+
+  function draw(): void {
+    const { view, ahead, ...live } = state
+    render(
+      <Clock ahead={ahead} start={view.now}>
+        <App view={view} live={{ ...live, ...does }} />
+      </Clock>,
+      root,
+    )
+    document.title = titleOf(view)
+  }
+}
+
+/** Tells the time below it. Only what shows a running time is drawn anew. */
+function Clock({
+  ahead,
+  start,
+  children,
+}: {
+  readonly ahead: number
+  readonly start: number
+  readonly children: ComponentChildren
+}) {
+  const [tick, setTick] = useState(0)
+  useEffect(() => {
+    const timer = setInterval(() => setTick(Date.now()), 10_000)
+    return () => clearInterval(timer)
+  }, [])
+  return <NowProvider value={Math.max(start, tick === 0 ? start : tick + ahead)}>{children}</NowProvider>
+}
+
+/** A row that is moved in its list loses the focus; one that is gone gives it to the list. */
+function keepFocus(root: HTMLElement): () => void {
+  const active = document.activeElement
+  if (!(active instanceof HTMLElement) || !root.contains(active)) return () => {}
+  const wasRow = active.matches('[data-row]')
+  return () => {
+    if (active === document.activeElement) return
+    if (active.isConnected) active.focus({ preventScroll: true })
+    else if (wasRow) root.querySelector<HTMLElement>('#list-title')?.focus({ preventScroll: true })
+  }
+}
+
+/** Whoever reads further up stays there when something new comes below. */
+function keepPlace(root: HTMLElement): () => void {
+  const history = root.querySelector<HTMLElement>('[data-history]')
+  if (history === null || history.scrollTop > -40) return () => {}
+  const { scrollTop, scrollHeight } = history
+  return () => {
+    if (history.isConnected) history.scrollTop = scrollTop - (history.scrollHeight - scrollHeight)
+  }
+}

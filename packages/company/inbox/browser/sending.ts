@@ -1,0 +1,102 @@
+import { ask } from './asking.ts'
+import { addressOf, type Loading } from './loading.ts'
+import type { Page } from './page.tsx'
+import type { Typed } from './typed.ts'
+
+/**
+ * Sends forms without leaving the page. A click that comes twice sends once; what got lost is sent again under the same
+ * `once`, so that it is done once; what was typed stays until it is known to have arrived.
+ */
+export function sendForms(page: Page, loading: Loading, typed: Typed, changed: () => void): void {
+  const { root } = page
+  /** What nobody knows the fate of: the same form with the same content is the same act. */
+  const unsettled = new WeakMap<HTMLFormElement, { readonly content: string; readonly once: string }>()
+  const underWay = new WeakSet<HTMLFormElement>()
+
+  root.addEventListener('submit', (event) => {
+    const form = event.target
+    if (!(form instanceof HTMLFormElement) || event.defaultPrevented) return
+    if (form.method === 'post') {
+      event.preventDefault()
+      void send(form)
+    } else if (form.method === 'get') {
+      event.preventDefault()
+      const query = new URLSearchParams(textsOf(form))
+      void loading.go(`${form.getAttribute('action')}?${query}`)
+    }
+  })
+
+  async function send(form: HTMLFormElement): Promise<void> {
+    if (underWay.has(form)) return
+    underWay.add(form)
+    const action = form.getAttribute('action') ?? ''
+    const body = new URLSearchParams(textsOf(form))
+    const content = contentOf(body)
+    const lost = unsettled.get(form)
+    if (lost?.content === content) body.set('once', lost.once)
+    page.set({ sending: action, problem: null })
+    const answer = await ask(action, { method: 'POST', body })
+    underWay.delete(form)
+    page.set({ sending: null })
+    if (answer.kind === 'lost') unsettled.set(form, { content, once: body.get('once') ?? '' })
+    else unsettled.delete(form)
+    if (answer.kind !== 'view') {
+      if (answer.kind === 'signed-out') loading.show(answer)
+      else page.set({ problem: 'not-sent' })
+      return
+    }
+    if (answer.isDone) {
+      typed.sent(form, body)
+      closeMenus(root)
+    }
+    const hadFocus = form.contains(document.activeElement)
+    if (!loading.show(answer)) return
+    follow()
+    if (answer.isDone) focusAfter(form.dataset.act ?? '', hadFocus)
+    changed()
+  }
+
+  /** The address follows what is shown now, such as the conversation that was next. */
+  function follow(): void {
+    const address = addressOf(page.state().view)
+    const [path] = address.split('?')
+    if (location.pathname !== path) history.pushState(null, '', address)
+    else if (/[?&](?:before|done)=/.test(location.search)) history.replaceState(null, '', address)
+  }
+
+  function focusAfter(act: string, hadFocus: boolean): void {
+    const find = (selector: string) => root.querySelector<HTMLElement>(selector)
+    if (act === 'call-tool') {
+      const outcome = find('#outcome')
+      outcome?.scrollIntoView({ block: 'nearest' })
+      outcome?.focus({ preventScroll: true })
+    } else if (act === 'take' || act === 'take-next') {
+      // On a touch screen a focus opens the keyboard, over what is to be read first.
+      const box = matchMedia('(pointer: fine)').matches ? find('#reply-text') : null
+      ;(box ?? find('#thread-title') ?? find('#list-title'))?.focus({ preventScroll: true })
+    } else if (hadFocus && (document.activeElement === document.body || document.activeElement === null)) {
+      find('#thread-title, #list-title')?.focus({ preventScroll: true })
+    }
+  }
+}
+
+/** The fields of a form that are texts. */
+function textsOf(form: HTMLFormElement): [string, string][] {
+  return [...new FormData(form)].filter((field): field is [string, string] => typeof field[1] === 'string')
+}
+
+/** What a form says, without what is new with each view. */
+function contentOf(body: URLSearchParams): string {
+  const content = new URLSearchParams(body)
+  for (const name of ['token', 'once', 'list', 'q']) content.delete(name)
+  return content.toString()
+}
+
+/** Closes the menus that are open, but for the one that has this in it. */
+export function closeMenus(root: HTMLElement, except: Node | null = null): boolean {
+  const open = [...root.querySelectorAll<HTMLDetailsElement>('details.menu[open]')].filter(
+    (menu) => except === null || !menu.contains(except),
+  )
+  for (const menu of open) menu.open = false
+  return open.length > 0
+}

@@ -1,0 +1,180 @@
+import type { ComponentChildren } from 'preact'
+import type { ConversationView, Entry } from '../src/inbox/view.ts'
+import { Icon } from './icons.tsx'
+import { OperationInThread } from './operation.tsx'
+import { Data, Rights } from './pieces.tsx'
+import { Moment } from './times.tsx'
+import { listQuery, useUi } from './ui.ts'
+import { Who } from './who.tsx'
+
+/** What was said and what happened, oldest first. It begins at its end: the newest is seen first, with or without script. */
+
+/** See above. */
+export function History({ conversation }: { readonly conversation: ConversationView }) {
+  const { view, say } = useUi()
+  const { parent } = conversation
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
+    <div class="history" role="log" aria-label={say('history')} tabIndex={0} key={conversation.id} data-history="">
+      <div class="history-inner">
+        {parent !== null && (
+          <details class="parent">
+            <summary>{say('parent')}</summary>
+            <p>
+              <a href={`${view.path}/conversations/${parent.id}${listQuery(view)}`}>{say('parentLink')}</a>
+            </p>
+            <ol class="entries">
+              {parent.entries.map((entry) => (
+                <EntryItem key={entry.id} entry={entry} />
+              ))}
+            </ol>
+          </details>
+        )}
+        {conversation.before !== null && (
+          <p class="earlier">
+            <a href={conversation.before}>{say('earlier')}</a>
+          </p>
+        )}
+        <ol class="entries">
+          {conversation.entries.map((entry) => (
+            <EntryItem key={entry.id} entry={entry} conversation={conversation} />
+          ))}
+        </ol>
+        {conversation.newest !== null && (
+          <p class="earlier">
+            <a href={conversation.newest}>{say('newest')}</a>
+          </p>
+        )}
+      </div>
+    </div>
+  )
+}
+
+function EntryItem({ entry, conversation }: { readonly entry: Entry; readonly conversation?: ConversationView }) {
+  switch (entry.kind) {
+    case 'message':
+      return <Message entry={entry} />
+    case 'note':
+      return <Note entry={entry} {...(conversation === undefined ? {} : { conversation })} />
+    default:
+      return <Happened entry={entry} />
+  }
+}
+
+function Message({ entry }: { readonly entry: Extract<Entry, { readonly kind: 'message' }> }) {
+  const { say } = useUi()
+  const isOurs = entry.by === 'company-agent' || entry.by === 'staff'
+  return (
+    <li class={`entry message ${isOurs ? 'is-ours' : 'is-theirs'} ${entry.isPerson ? 'of-person' : 'of-ai'}`}>
+      <p class="entry-head">
+        <Who by={entry.by} isPerson={entry.isPerson} /> <Moment at={entry.at} />
+      </p>
+      {entry.text !== null && entry.operation?.summary !== entry.text && (
+        <p class="text" dir="auto">
+          {entry.text}
+        </p>
+      )}
+      {entry.text === null && entry.data === null && entry.operation === null && <p class="quiet">{say('noText')}</p>}
+      {entry.data !== null && (
+        <div class="entry-data">
+          <Data data={entry.data} label={say('data')} />
+        </div>
+      )}
+      {entry.operation !== null && <OperationInThread operation={entry.operation} />}
+    </li>
+  )
+}
+
+function Note({
+  entry,
+  conversation,
+}: {
+  readonly entry: Extract<Entry, { readonly kind: 'note' }>
+  readonly conversation?: ConversationView
+}) {
+  const { view, say, live } = useUi()
+  return (
+    <li class={`entry note note-${entry.note}`}>
+      <p class="entry-head">
+        <span class="label">
+          <Icon name="note" /> {say(`note.${entry.note}`)}
+        </span>
+        {entry.by !== null && <span> {entry.by}</span>} <Moment at={entry.at} />
+        <span class="internal">
+          <Icon name="lock" /> {say(entry.note === 'handback' ? 'note.forAgent' : 'note.internal')}
+        </span>
+      </p>
+      <p class="text" dir="auto">
+        {entry.text}
+      </p>
+      {entry.data !== null && (
+        <div class="entry-data">
+          <Data data={entry.data} label={say('data')} />
+        </div>
+      )}
+      {entry.note === 'draft' && entry.text !== '' && conversation?.allowed.reply === null && (
+        <p>
+          <a
+            class="button"
+            href={`${view.path}/conversations/${conversation.id}${listQuery(view)}&${new URLSearchParams({ draft: entry.id })}`}
+            data-insert=""
+            onClick={(event) => {
+              if (live === null) return
+              event.preventDefault()
+              live.insert(entry.text)
+            }}
+          >
+            {say('draft.use')}
+          </a>
+        </p>
+      )}
+    </li>
+  )
+}
+
+function Happened({ entry }: { readonly entry: Exclude<Entry, { readonly kind: 'message' | 'note' }> }) {
+  const { view, say } = useUi()
+  switch (entry.kind) {
+    case 'state':
+      return (
+        <Line at={entry.at}>
+          {say(entry.status === 'idle' && entry.responder === 'human' ? 'state.taken' : `state.${entry.status}`)}
+        </Line>
+      )
+    case 'authorization':
+      return (
+        <Line at={entry.at} more={entry.scopes.length > 0 ? <Rights rights={entry.scopes} /> : null}>
+          {say(`authorization.${entry.needs}`)}
+        </Line>
+      )
+    case 'user-requested':
+      return <Line at={entry.at}>{say('userRequested', { reason: entry.reason })}</Line>
+    case 'direct':
+      return (
+        <Line at={entry.at}>
+          <a href={`${view.path}/conversations/${entry.conversationId}${listQuery(view)}`}>
+            {say(entry.isOpen ? 'direct.opened' : 'direct.closed')}
+          </a>
+        </Line>
+      )
+  }
+}
+
+function Line({
+  at,
+  children,
+  more = null,
+}: {
+  readonly at: number
+  readonly children: ComponentChildren
+  readonly more?: ComponentChildren
+}) {
+  return (
+    <li class="entry happened">
+      <p>
+        <span dir="auto">{children}</span> <Moment at={at} />
+      </p>
+      {more}
+    </li>
+  )
+}

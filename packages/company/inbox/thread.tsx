@@ -1,0 +1,98 @@
+import type { ConversationView } from '../src/inbox/view.ts'
+import { Actions } from './actions.tsx'
+import { Composer } from './composer.tsx'
+import { History } from './history.tsx'
+import { Icon } from './icons.tsx'
+import { Host } from './pieces.tsx'
+import { Facts } from './rows.tsx'
+import { Moment, useLength } from './times.tsx'
+import { listQuery, useUi } from './ui.ts'
+import { Who } from './who.tsx'
+
+/** The second column: a conversation. What is asked stands on top, the box for the reply below, and neither scrolls away. */
+
+/** See above. */
+export function Thread({ conversation }: { readonly conversation: ConversationView }) {
+  const { view, say } = useUi()
+  return (
+    <section class="thread" aria-labelledby="thread-title" id="thread" tabIndex={-1}>
+      <header class="thread-head">
+        <a class="back" href={`${view.path}${listQuery(view)}`} data-back="">
+          <Icon name="back" />
+          <span class="hidden">{say('back')}</span>
+        </a>
+        <div class="who">
+          <h1 id="thread-title" tabIndex={-1}>
+            <Host host={conversation.host} isVerified />
+          </h1>
+          {conversation.claimedName !== null && (
+            <p class="quiet claimed" dir="auto">
+              {say('calls', { name: `“${conversation.claimedName}”` })}
+            </p>
+          )}
+        </div>
+        <div class="thread-tools">
+          <Status conversation={conversation} />
+          <a class="to-details button" href="#details">
+            {say('details')}
+          </a>
+          <Actions conversation={conversation} />
+        </div>
+        <p class="thread-facts">
+          <Facts row={conversation} />
+        </p>
+      </header>
+      <Asked conversation={conversation} />
+      <History conversation={conversation} />
+      <Composer conversation={conversation} />
+    </section>
+  )
+}
+
+function Status({ conversation }: { readonly conversation: ConversationView }) {
+  const { say } = useUi()
+  if (conversation.waitingSince !== null) return <Waits since={conversation.waitingSince} />
+  // Who has it is among the facts: said once.
+  if (conversation.status === 'working') return <span class="waits">{say('status.working')}</span>
+  return null
+}
+
+function Waits({ since }: { readonly since: number }) {
+  const { say } = useUi()
+  const time = useLength(since)
+  return <span class="waits">{say('row.waiting', { time })}</span>
+}
+
+function Asked({ conversation }: { readonly conversation: ConversationView }) {
+  const { view, say } = useUi()
+  const { asked, decision, direct } = conversation
+  if (asked === null && decision === null && direct === null) return null
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a long question scrolls, and has to be reached by the keyboard
+    <section class="asked" aria-label={say('asked')} tabIndex={0}>
+      {asked !== null && (
+        <div>
+          <p class="label">
+            {say('asked')} <Who by={asked.by} isPerson={asked.isPerson} /> <Moment at={asked.at} />
+          </p>
+          <p class="text" dir="auto">
+            {asked.text}
+          </p>
+        </div>
+      )}
+      {decision !== null && (
+        <div class="decision">
+          <p class="label">{say('decision')}</p>
+          <p class="text" dir="auto">
+            {decision}
+          </p>
+        </div>
+      )}
+      {direct !== null && (
+        <p>
+          <a href={`${view.path}/conversations/${direct}${listQuery(view)}`}>{say('directLink')}</a>
+        </p>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,74 @@
+import { createContext } from 'preact'
+import { useContext } from 'preact/hooks'
+import { useUi } from './ui.ts'
+
+/** Times: as the reader writes them, and those that run. */
+
+const context = createContext(0)
+
+/** Tells the time to all below: milliseconds since 1970. */
+export const NowProvider = context.Provider
+
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+const day = 24 * hour
+
+/** A length of time, in its two largest units: `2 h 5 min`. Milliseconds. */
+export function lengthOf(milliseconds: number, locale: string): string {
+  const of = (amount: number, unit: string) =>
+    new Intl.NumberFormat(locale, { style: 'unit', unit, unitDisplay: 'short' }).format(amount)
+  const length = Math.max(0, milliseconds)
+  if (length < minute) return of(Math.floor(length / second), 'second')
+  if (length < hour) return of(Math.floor(length / minute), 'minute')
+  const [large, small, largeUnit, smallUnit] =
+    length < day ? [hour, minute, 'hour', 'minute'] : [day, hour, 'day', 'hour']
+  const rest = Math.floor((length % large) / small)
+  return `${of(Math.floor(length / large), largeUnit)}${rest === 0 || length >= 10 * large ? '' : ` ${of(rest, smallUnit)}`}`
+}
+
+/** How long it is since then, or until then, running. */
+export function useLength(at: number): string {
+  const now = useContext(context)
+  const { locale } = useUi().view
+  // To ten seconds below a minute: a figure that changes each second draws the eye and says nothing.
+  const length = Math.abs(now - at)
+  return lengthOf(length < minute ? Math.floor(length / 10_000) * 10_000 : length, locale)
+}
+
+/** A moment: the time of day where it is today, else the day too. */
+export function Moment({ at }: { readonly at: number }) {
+  const { locale, now } = useUi().view
+  const isToday = new Date(at).toDateString() === new Date(now).toDateString()
+  const isThisYear = new Date(at).getFullYear() === new Date(now).getFullYear()
+  const text = new Intl.DateTimeFormat(locale, {
+    ...(isToday ? {} : { day: 'numeric', month: 'short', ...(isThisYear ? {} : { year: 'numeric' }) }),
+    hour: 'numeric',
+    minute: '2-digit',
+  }).format(at)
+  return (
+    <time dateTime={new Date(at).toISOString()} title={fullDate(at, locale)}>
+      {text}
+    </time>
+  )
+}
+
+/** A day and a time, whole. */
+export function fullDate(at: number, locale: string): string {
+  return new Intl.DateTimeFormat(locale, { dateStyle: 'full', timeStyle: 'long' }).format(at)
+}
+
+/** A day. */
+export function dayOf(at: number, locale: string): string {
+  return new Intl.DateTimeFormat(locale, { dateStyle: 'medium' }).format(at)
+}
+
+/** The name of a language, in the reader's; the tag itself where nobody knows one. */
+export function languageName(tag: string, locale: string): string {
+  try {
+    return new Intl.DisplayNames(locale, { type: 'language' }).of(tag) ?? tag
+  } catch {
+    // What a stranger gave as a tag may be none.
+    return tag
+  }
+}

@@ -1,0 +1,101 @@
+import type { ConversationView, ToolOutcomeView, ToolView } from '../src/inbox/view.ts'
+import { Icon } from './icons.tsx'
+import { Act, Data, Send, useEntered } from './pieces.tsx'
+import { ToolInput } from './tool-input.tsx'
+import { useUi } from './ui.ts'
+
+/** The company's tools, with the rights that the customer gave. What isn't allowed is seen, and says what is missing. */
+
+/** See above. */
+export function Tools({ conversation }: { readonly conversation: ConversationView }) {
+  const { say } = useUi()
+  const { tools, outcome } = conversation
+  return (
+    <>
+      {outcome !== null && <Outcome outcome={outcome} />}
+      {tools.length === 0 && <p class="quiet">{say('tools.none')}</p>}
+      <ul class="tools">
+        {tools.map((tool) => (
+          <Tool key={tool.name} tool={tool} conversation={conversation} />
+        ))}
+      </ul>
+    </>
+  )
+}
+
+function Outcome({ outcome }: { readonly outcome: ToolOutcomeView }) {
+  const { say } = useUi()
+  return (
+    <section
+      class={outcome.isOk ? 'outcome' : 'outcome is-refused'}
+      aria-labelledby="outcome-title"
+      tabIndex={-1}
+      id="outcome"
+    >
+      <p class="label" id="outcome-title">
+        {say(outcome.isOk ? 'outcome.done' : 'outcome.refused', { tool: outcome.tool })}
+      </p>
+      {outcome.text !== null && (
+        <p class="text" dir="auto">
+          {outcome.text}
+        </p>
+      )}
+      {outcome.value !== null && <Data data={outcome.value} label={say('outcome')} />}
+      {outcome.isOk && outcome.text === null && outcome.value === null && <p class="quiet">{say('outcome.nothing')}</p>}
+    </section>
+  )
+}
+
+function Tool({ tool, conversation }: { readonly tool: ToolView; readonly conversation: ConversationView }) {
+  const { view, say } = useUi()
+  const entered = useEntered('call-tool')
+  const isEntered = view.entered.act === 'call-tool' && view.entered.tool === tool.name
+  return (
+    <li>
+      <details class="tool" name="tools" open={isEntered}>
+        <summary>
+          <span>{tool.title}</span>
+          {tool.missing !== null && (
+            <span class="locked">
+              <Icon name="lock" />
+              {say('tool.locked')}
+            </span>
+          )}
+        </summary>
+        <div class="tool-body">
+          {tool.description !== '' && (
+            <p class="quiet" dir="auto">
+              {tool.description}
+            </p>
+          )}
+          {tool.missing === null ? (
+            <Act to={`conversations/${conversation.id}/call-tool`} act="call-tool" label={tool.title}>
+              <input type="hidden" name="tool" value={tool.name} />
+              <ToolInput
+                id={`tool-${tool.name}`}
+                fields={tool.fields}
+                value={(name) => (isEntered ? entered(name) : undefined)}
+              />
+              {tool.proposes && <p class="quiet">{say('tool.proposeHint')}</p>}
+              <Send>{say(tool.proposes ? 'tool.propose' : 'tool.run')}</Send>
+            </Act>
+          ) : (
+            <>
+              <p>
+                <Icon name="lock" /> {tool.missing}
+              </p>
+              {tool.asks.length > 0 && conversation.allowed.askForSignIn === null && (
+                <Act to={`conversations/${conversation.id}/ask-for-sign-in`} act="ask-for-sign-in">
+                  {tool.asks.map((scope) => (
+                    <input key={scope} type="hidden" name="scope" value={scope} />
+                  ))}
+                  <Send>{say('tool.ask')}</Send>
+                </Act>
+              )}
+            </>
+          )}
+        </div>
+      </details>
+    </li>
+  )
+}

@@ -1,0 +1,135 @@
+import { gzipSync } from 'node:zlib'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { loadInboxApp } from '../packages/company/src/inbox/app.ts'
+import { axe, chromiumMissing, openBrowser, screenshot, type TestBrowser } from './setup/browser.ts'
+import { inboxFixtures, serveInboxFixtures } from './setup/inbox-fixtures.ts'
+
+// Every screen and state of the inbox as it is shipped, in a real browser, under the rules of its own pages.
+
+let browser: TestBrowser
+let site: Awaited<ReturnType<typeof serveInboxFixtures>>
+
+beforeAll(async () => {
+  if (chromiumMissing) return
+  browser = await openBrowser()
+  site = await serveInboxFixtures()
+})
+
+afterAll(async () => {
+  if (chromiumMissing) return
+  await browser.close()
+  await site.close()
+})
+
+const sizes = { phone: { width: 375, height: 740 }, desktop: { width: 1440, height: 900 } } as const
+// Each size and each ground once, and in the long run each with each.
+const looks = [
+  { screen: 'desktop', scheme: 'light' },
+  { screen: 'phone', scheme: 'dark' },
+  ...(process.env.LONG === undefined
+    ? []
+    : ([
+        { screen: 'desktop', scheme: 'dark' },
+        { screen: 'phone', scheme: 'light' },
+      ] as const)),
+] as const
+const names = Object.keys(inboxFixtures.en)
+
+/** What the browser kept from running or loading, and what it complained of. */
+function listenTo(page: Page): readonly string[] {
+  const complaints: string[] = []
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  return complaints
+}
+
+const isWithin = (page: Page) => page.evaluate<boolean>('document.documentElement.scrollWidth <= innerWidth')
+
+describe.skipIf(chromiumMissing)('the inbox, as it looks', () => {
+  it.each(looks)(
+    'has nothing for axe to find on a $screen, $scheme',
+    async (look) => {
+      const page = await browser.page(look, { viewport: sizes[look.screen] })
+      const complaints = listenTo(page)
+      const found: unknown[] = []
+      for (const name of names) {
+        await page.goto(`${site.origin}/en/${name}`)
+        for (const one of await axe(page)) found.push(`${name}: ${one}`)
+        if (!(await isWithin(page))) found.push(`${name}: it scrolls sideways`)
+        await screenshot(page, `inbox-${name}-${look.screen}-${look.scheme}`)
+      }
+      expect(found).toEqual([])
+      expect(complaints).toEqual([])
+    },
+    300_000,
+  )
+
+  it('fits 320 pixels and 2560, in German, and written from the right', async () => {
+    const page = await browser.page()
+    for (const [language, width, height] of [
+      ['de', 320, 640],
+      ['rtl', 320, 640],
+      ['de', 800, 700],
+      ['de', 320, 256],
+      ['de', 2560, 1300],
+      ['rtl', 1440, 900],
+    ] as const) {
+      await page.setViewportSize({ width, height })
+      for (const name of names) {
+        await page.goto(`${site.origin}/${language}/${name}`)
+        expect({ language, width, name, fits: await isWithin(page) }).toEqual({ language, width, name, fits: true })
+        if (['held', 'waiting', 'account-open', 'settle-one'].includes(name))
+          await screenshot(page, `inbox-${name}-${language}-${width}`)
+      }
+    }
+  }, 300_000)
+
+  it('has what is asked and the box for the reply in sight, on each screen, without scrolling', async () => {
+    for (const [width, height] of [
+      [360, 640],
+      [768, 1024],
+      [1440, 900],
+      [2560, 1300],
+    ] as const) {
+      const page = await browser.page({}, { viewport: { width, height } })
+      await page.goto(`${site.origin}/en/held`)
+      for (const part of [
+        page.getByText('Decision wanted'),
+        page.getByLabel('Your reply'),
+        page.getByText('Send reply'),
+      ]) {
+        const box = await part.boundingBox()
+        expect({ width, isSeen: box !== null && box.y >= 0 && box.y + box.height <= height }).toEqual({
+          width,
+          isSeen: true,
+        })
+      }
+      await page.context().close()
+    }
+  }, 120_000)
+
+  it('draws the same without script, and moves nothing when the script comes', async () => {
+    const without = await browser.page({ screen: 'desktop' }, { javaScriptEnabled: false })
+    await without.goto(`${site.origin}/en/held`)
+    expect(await without.getByRole('button', { name: 'Send reply' }).isVisible()).toBe(true)
+    await without.getByText('Hand back', { exact: true }).click()
+    expect(await without.getByLabel('Note for your agent').isVisible()).toBe(true)
+    await screenshot(without, 'inbox-held-without-script')
+    const page = await browser.page({ screen: 'desktop' })
+    await page.goto(`${site.origin}/en/held`)
+    await page.locator('.app.is-live').waitFor()
+    const shift = await page.evaluate<number>(
+      `new Promise((resolve) => new PerformanceObserver((list) => resolve(list.getEntries().reduce((sum, one) => sum + one.value, 0))).observe({ type: 'layout-shift', buffered: true }) ?? setTimeout(() => resolve(0), 300))`,
+    )
+    expect(shift).toBeLessThan(0.01)
+  }, 120_000)
+
+  it('is small', async () => {
+    const { script, styles } = await loadInboxApp()
+    expect(gzipSync(script.text).length).toBeLessThan(40_000)
+    expect(gzipSync(styles.text).length).toBeLessThan(10_000)
+  })
+})

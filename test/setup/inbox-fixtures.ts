@@ -1,0 +1,62 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { fixtures } from '../../packages/company/inbox/fixtures.ts'
+import { loadInboxApp } from '../../packages/company/src/inbox/app.ts'
+import type { InboxView } from '../../packages/company/src/inbox/view.ts'
+import { inboxDe } from '../../packages/company/src/words/inbox-de.ts'
+import { inboxEn } from '../../packages/company/src/words/inbox-en.ts'
+import { inboxWordsOf } from '../../packages/company/src/words/inbox-words.ts'
+
+/** The inbox as it is shipped, on made-up views, under the rules that its pages have. */
+
+/** Made-up views in each language. */
+export const inboxFixtures: Readonly<Record<'en' | 'de' | 'rtl', Readonly<Record<string, InboxView>>>> = {
+  en: fixtures({ language: 'en', locale: 'en-GB', words: inboxWordsOf(inboxEn) }),
+  de: fixtures({ language: 'de', locale: 'de-DE', words: inboxWordsOf(inboxDe) }),
+  // English words, written from the right: where things stand is what is looked at.
+  rtl: fixtures({ language: 'ar', locale: 'ar', isRightToLeft: true, words: inboxWordsOf(inboxEn) }),
+}
+
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+].join('; ')
+
+/** What a page of the inbox is, around what the application draws. */
+export function inboxPage(view: InboxView, app: Awaited<ReturnType<typeof loadInboxApp>>): string {
+  const state = JSON.stringify(view).replaceAll('<', '\\u003c')
+  return `<!doctype html><html lang="${view.language}"${view.isRightToLeft ? ' dir="rtl"' : ''}><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Inbox</title><link rel="stylesheet" href="/poppy/inbox/assets/${app.styles.name}"><script type="module" src="/poppy/inbox/assets/${app.script.name}"></script></head><body><div id="inbox">${app.render(view)}</div><script type="application/json" id="inbox-view">${state}</script></body></html>`
+}
+
+/** Serves each view at `/{language}/{name}`, with the stylesheet and the script of the application. */
+export async function serveInboxFixtures(): Promise<{ readonly origin: string; readonly close: () => Promise<void> }> {
+  const app = await loadInboxApp()
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '/', 'http://localhost')
+    const asset = [app.script, app.styles].find(({ name }) => pathname === `/poppy/inbox/assets/${name}`)
+    if (asset !== undefined) return void response.writeHead(200, { 'content-type': asset.type }).end(asset.text)
+    // Nothing ever changes here, and there is no picture for the tab.
+    if (pathname === '/poppy/inbox/live')
+      return void response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+    if (pathname === '/favicon.ico') return void response.writeHead(204).end()
+    const [, language = '', name = ''] = pathname.split('/')
+    const view = (inboxFixtures as Readonly<Record<string, Readonly<Record<string, InboxView>>>>)[language]?.[name]
+    if (view === undefined) return void response.writeHead(404).end()
+    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy })
+    response.end(inboxPage(view, app))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async close() {
+      server.closeAllConnections()
+      await new Promise<void>((resolve) => server.close(() => resolve()))
+    },
+  }
+}
