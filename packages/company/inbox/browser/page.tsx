@@ -10,7 +10,10 @@ import type { Live } from '../ui.ts'
 
 /** What the page is drawn of. */
 export interface PageState
-  extends Pick<Live, 'connection' | 'sending' | 'loading' | 'problem' | 'isHushed' | 'news' | 'notifications' | 'hasKeys'> {
+  extends Pick<
+    Live,
+    'connection' | 'sending' | 'loading' | 'problem' | 'isHushed' | 'news' | 'notifications' | 'hasKeys'
+  > {
   readonly view: InboxView
   /** By how much the server's clock is ahead of this one, in milliseconds. */
   readonly ahead: number

@@ -172,7 +172,7 @@ export const inboxDe: InboxWords = {
   'inbox.account.none': 'Hier gibt es kein Konto zu sehen.',
   'inbox.account.empty': 'In diesem Konto gibt es nichts zu sehen.',
   'inbox.agent': 'Agent des Kunden',
-  'inbox.agent.verified': 'Überprüft: Er kommt von',
+  'inbox.agent.verified': 'Überprüft, er kommt von:',
   'inbox.agent.address': 'Sein Dokument',
   'inbox.agent.claims': 'Er sagt über sich',
   'inbox.agent.unchecked': 'Das hat niemand überprüft.',

@@ -180,7 +180,7 @@ export const inboxEn = {
   'inbox.account.none': 'There is no account to see here.',
   'inbox.account.empty': 'There is nothing to see in this account.',
   'inbox.agent': 'Customer’s agent',
-  'inbox.agent.verified': 'We checked that it is from',
+  'inbox.agent.verified': 'We checked where it is from:',
   'inbox.agent.address': 'Its document',
   'inbox.agent.claims': 'It says of itself',
   'inbox.agent.unchecked': 'Nobody checked this.',
