@@ -144,10 +144,16 @@ function Account({
         </Act>
       </div>
     )
+  if (account.state === 'failed')
+    return (
+      <p class="dark">
+        <Icon name="alert" /> {say('panelFailed')}
+      </p>
+    )
   return (
     <>
       {account.state === 'dark' && (
-        <p class="dark" role="status">
+        <p class="dark">
           <Icon name="alert" /> {say('account.dark')}
         </p>
       )}

@@ -173,8 +173,8 @@ export function Facts({ row }: { readonly row: ConversationRowView }) {
         ? ['you', say('row.withYou')]
         : ['other', say('row.with', { name: row.heldBy.name })],
     )
-  else if (row.status === 'working' || (row.status === 'idle' && row.responder === 'agent'))
-    facts.push(['company-agent', say('row.withAgent')])
+  else if (row.status === 'working') facts.push(['company-agent', say('status.working')])
+  else if (row.status === 'idle' && row.responder === 'agent') facts.push(['company-agent', say('row.withAgent')])
   if (row.isDirect) facts.push(['direct', say('row.direct')])
   if (row.isUnanswered && row.status === 'idle') facts.push(['unanswered', say('row.unanswered')])
   facts.push(['sign-in', say(row.isSignedIn ? 'row.signedIn' : 'row.notSignedIn')])

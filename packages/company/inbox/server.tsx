@@ -16,6 +16,3 @@ export function render(view: InboxView): string {
 export function title(view: InboxView): string {
   return titleOf(view)
 }
-
-/** What the page is called. */
-export const title = (view: InboxView): string => view.organization

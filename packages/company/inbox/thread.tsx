@@ -49,11 +49,9 @@ export function Thread({ conversation }: { readonly conversation: ConversationVi
   )
 }
 
+/** How long they wait. Who has it is among the facts. */
 function Status({ conversation }: { readonly conversation: ConversationView }) {
-  const { say } = useUi()
   if (conversation.waitingSince !== null) return <Waits since={conversation.waitingSince} />
-  // Who has it is among the facts: said once.
-  if (conversation.status === 'working') return <span class="waits">{say('status.working')}</span>
   return null
 }
 
