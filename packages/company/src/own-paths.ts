@@ -3,6 +3,7 @@ import type { CheckedConfig, CompanyConfig } from './config.ts'
 import { conversationWords } from './conversations/settings.ts'
 import { createAddresses } from './discovery/addresses.ts'
 import { patternsOf } from './http/router.ts'
+import { apiPathsOf } from './inbox/api-paths.ts'
 import { inboxPaths } from './inbox/paths.ts'
 
 /**
@@ -44,6 +45,7 @@ export function createOwns(config: CompanyConfig, checked: CheckedConfig): (requ
     const paths = inboxPaths(routeOf(addresses.inbox))
     for (const path of paths.exact) exact.add(path)
     for (const path of paths.below) below.add(path)
+    for (const path of apiPathsOf(routeOf(addresses.inbox))) (path.includes('*') ? below : exact).add(path)
   }
   const { direct, device, mediated } = checked.signIn
   if (mediated) {

@@ -1,6 +1,7 @@
 import { type BrowserFinder, forPeople } from '../browser/people-only.ts'
 import type { Handler, Route } from '../http/router.ts'
 import type { Wordings } from '../words/wording.ts'
+import { apiRoutes } from './api.ts'
 import type { InboxParts } from './parts.ts'
 import { conversationActs, deskActs } from './paths.ts'
 
@@ -50,6 +51,7 @@ export function inboxRoutes(
         at({ POST: async (request, id) => (await pages()).actInInbox(request, { act, id }, parts) }),
       ]),
     ),
+    ...apiRoutes(parts, { route: path, browser: guard.browser }),
     [`${path}/operations/*/settle`]: at({
       POST: async (request, id) => (await pages()).settleInInbox(request, id, parts),
     }),

@@ -1,0 +1,261 @@
+import { PoppyError } from '@poppyseed/protocol'
+import { readAudit } from '../audit/reading.ts'
+import { inboxCounts } from '../conversations/inbox-counts.ts'
+import { staffSeen } from '../conversations/presence.ts'
+import { apiOperation, conversationsOf, operationsOf, readingOn } from './api-operation.ts'
+import {
+  conversationsToWire,
+  conversationToWire,
+  noteToWire,
+  operationToWire,
+  staffToWire,
+  time,
+  timeOrNull,
+} from './api-writing.ts'
+import { accountView } from './make-account.ts'
+import { type InboxParts, readerOf } from './parts.ts'
+
+/** What the JSON API of the inbox shows. */
+
+/** Leaves out what isn't there: the functions take no `undefined`. */
+function given<T extends object>(members: T): { readonly [Name in keyof T]?: Exclude<T[Name], undefined> } {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
+    [Name in keyof T]?: Exclude<T[Name], undefined>
+  }
+}
+
+/** Milliseconds after which somebody who gave no sign of life is gone, where there are no conversations that say so. */
+const absence = 120_000
+
+export const apiReads = {
+  'GET /me': apiOperation({
+    name: 'me',
+    summary: 'Who asks',
+    asked: 'Nothing',
+    answer: 'Me',
+    run: async ({ parts, staff }) => ({ staff, organization: parts.organization }),
+  }),
+
+  'GET /counts': apiOperation({
+    name: 'counts',
+    summary: 'How much waits, how much you have, and how many operations want settling; counted to 100',
+    asked: 'Nothing',
+    answer: 'Counts',
+    async run({ parts, staff }) {
+      const { waiting, mine, settle } = await inboxCounts(await parts.scope(), staff.id)
+      return { waiting: countToWire(waiting), mine: countToWire(mine), settle: countToWire(settle) }
+    },
+  }),
+
+  'GET /colleagues': apiOperation({
+    name: 'colleagues',
+    summary: 'Who is here: seen within two minutes, you too',
+    asked: 'Nothing',
+    answer: 'Colleagues',
+    run: async ({ parts }) => ({ colleagues: (await colleaguesOf(parts)).map(staffToWire) }),
+  }),
+
+  'GET /conversations': apiOperation({
+    name: 'listConversations',
+    summary: 'The lists of the inbox',
+    description:
+      '`waiting`: who waits for a person, the longest first. `mine`: what you have. `open` and `closed`: all of them, newest first.',
+    needs: 'conversations',
+    asked: 'ListQuery',
+    answer: 'Conversations',
+    async run({ parts, staff, asked: { list, after, limit } }) {
+      const conversations = conversationsOf(parts)
+      const page = await readingOn(after, () =>
+        conversations.list({
+          kind: list,
+          ...(list === 'mine' ? { staff: staff.id } : {}),
+          ...given({ after, limit }),
+        }),
+      )
+      return { conversations: await conversationsToWire(parts, page.conversations), after: page.after }
+    },
+  }),
+
+  'GET /conversations/*': apiOperation({
+    name: 'readConversation',
+    summary: 'A conversation with what was said and noted; the newest events, or those before `before`',
+    description: 'Stands in the record as `read`, once in ten minutes.',
+    needs: 'conversations',
+    asked: 'EventsQuery',
+    answer: 'ConversationRead',
+    async run({ parts, staff, id, asked }) {
+      const conversations = conversationsOf(parts)
+      const { conversation, events, before, notes, rights } = await conversations.read(id, given(asked))
+      await conversations.noteRead(id, staff)
+      return {
+        conversation: await conversationToWire(parts, conversation),
+        parent_id: conversation.parent,
+        direct_id: conversation.direct,
+        context: { ...conversation.context },
+        events: [...events],
+        before,
+        notes: notes.map(noteToWire),
+        rights: { is_signed_in: rights.isSignedIn, scopes: [...rights.scopes], session: rights.session },
+      }
+    },
+  }),
+
+  'GET /conversations/*/account': apiOperation({
+    name: 'readAccount',
+    summary: 'The account of the customer, once you opened it, with the rights of this moment',
+    needs: 'conversations',
+    asked: 'Nothing',
+    answer: 'Account',
+    run: ({ parts, request, me, id }) => accountToWire(parts, request, me, id),
+  }),
+
+  'GET /conversations/*/tools': apiOperation({
+    name: 'listTools',
+    summary: 'The tools and operations that there are, and what those need that may not be called now',
+    needs: 'conversations',
+    asked: 'Nothing',
+    answer: 'Tools',
+    async run({ parts, staff, id }) {
+      const { tools, locked } = await conversationsOf(parts).offered(id, staff)
+      return {
+        tools: [...tools.map((tool) => ({ ...tool, needs: null, scope: null })), ...locked].map(
+          ({ name, title, description, input, proposes, needs, scope }) => ({
+            name,
+            title: title ?? null,
+            description,
+            input: { ...input },
+            proposes,
+            needs,
+            scope,
+          }),
+        ),
+      }
+    },
+  }),
+
+  'GET /search': apiOperation({
+    name: 'search',
+    summary: 'Searches for conversations and operations',
+    description:
+      'By the id of a conversation or an operation, an account, an agent or its host; else by words of a message or a note. What was said is looked through a piece at a time: go on with `since`.',
+    needs: 'conversations',
+    asked: 'SearchQuery',
+    answer: 'Found',
+    async run({ parts, asked: { text, since, limit } }) {
+      const found = await readingOn(since, () => conversationsOf(parts).search({ text, ...given({ since, limit }) }))
+      return {
+        conversations: await conversationsToWire(parts, found.conversations),
+        operations: found.operations.map(operationToWire),
+        since: found.since,
+        looked_back_to: timeOrNull(found.lookedBackTo),
+      }
+    },
+  }),
+
+  'GET /audit': apiOperation({
+    name: 'readAudit',
+    summary: 'Who of the staff did what, newest first',
+    asked: 'AuditQuery',
+    answer: 'Audit',
+    async run({ parts, asked: { conversation_id: conversation, operation_id: operation, staff, after, limit } }) {
+      const scope = await parts.scope()
+      const page = await readingOn(after, () =>
+        readAudit(scope, given({ conversation, operation, staff, after, limit })),
+      )
+      return {
+        entries: page.entries.map((entry) => ({
+          at: time(entry.at),
+          staff: staffToWire(entry.staff),
+          act: entry.act as 'read',
+          conversation_id: entry.conversation,
+          operation_id: entry.operation,
+          detail: entry.detail === null ? null : { ...entry.detail },
+        })),
+        after: page.after,
+      }
+    },
+  }),
+
+  'GET /operations': apiOperation({
+    name: 'listOperations',
+    summary: 'Operations: those whose outcome nobody knows, the longest unknown first; or all, newest first',
+    needs: 'operations',
+    asked: 'OperationsQuery',
+    answer: 'Operations',
+    async run({ parts, asked: { list, ...filter } }) {
+      const operations = operationsOf(parts)
+      const page = await readingOn(filter.after, () =>
+        operations.list({ ...given(filter), ...(list === 'unsettled' ? { isUnsettled: true as const } : {}) }),
+      )
+      return { operations: page.operations.map(operationToWire), after: page.after }
+    },
+  }),
+
+  'GET /operations/*': apiOperation({
+    name: 'readOperation',
+    summary: 'An operation, and what happened to it',
+    needs: 'operations',
+    asked: 'Nothing',
+    answer: 'OperationRead',
+    async run({ parts, id }) {
+      const operations = operationsOf(parts)
+      const [operation, trail] = await Promise.all([operations.get(id), operations.trail(id)])
+      if (operation === null)
+        throw new PoppyError('operation_not_found', { description: 'There is no operation of this id.' })
+      return {
+        operation: operationToWire(operation),
+        input: operation.input ?? null,
+        trail: trail.map(({ event, at, revision, channel, who }) => ({
+          event,
+          at: time(at),
+          revision,
+          channel,
+          by: who.name ?? who.staff ?? null,
+        })),
+      }
+    },
+  }),
+} as const
+
+const countToWire = ({ number, isMore }: { readonly number: number; readonly isMore: boolean }) => ({
+  number,
+  is_more: isMore,
+})
+
+/** Who is here; at a Company with operations alone too. */
+export async function colleaguesOf(parts: InboxParts) {
+  return parts.conversations?.colleagues() ?? staffSeen(await parts.scope(), parts.now() - absence)
+}
+
+/** The account as it stands for a member of staff. */
+export async function accountToWire(
+  parts: InboxParts,
+  request: Request,
+  me: Parameters<typeof readerOf>[2],
+  id: string,
+) {
+  const account = await conversationsOf(parts).account(id, { id: me.id, name: me.name })
+  if (account.state !== 'open') return { state: account.state, account: null, card: null }
+  const card = await accountView(parts, readerOf(parts, request, me), id)
+  // It was looked at again meanwhile.
+  if (card.state === 'closed' || card.state === 'dark') return { state: card.state, account: null, card: null }
+  if (card.state === 'failed')
+    throw new PoppyError('server_error', { description: 'What the company shows of accounts could not be made.' })
+  return {
+    state: 'open' as const,
+    account: account.principal.account,
+    card:
+      card.state !== 'open'
+        ? null
+        : {
+            title: card.title,
+            facts: card.facts.map((fact) => ({ ...fact })),
+            tables: card.tables.map(({ title, columns, rows }) => ({
+              title,
+              columns: [...columns],
+              rows: rows.map((row) => [...row]),
+            })),
+            links: card.links.map((link) => ({ ...link })),
+          },
+  }
+}
