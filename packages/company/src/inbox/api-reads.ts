@@ -14,6 +14,7 @@ import {
 } from './api-writing.ts'
 import { accountView } from './make-account.ts'
 import { type InboxParts, readerOf } from './parts.ts'
+import { noteSearch } from './searched.ts'
 
 /** What the JSON API of the inbox shows. */
 
@@ -141,8 +142,9 @@ export const apiReads = {
     needs: 'conversations',
     asked: 'SearchQuery',
     answer: 'Found',
-    async run({ parts, asked: { text, since, limit } }) {
+    async run({ parts, me, asked: { text, since, limit } }) {
       const found = await readingOn(since, () => conversationsOf(parts).search({ text, ...given({ since, limit }) }))
+      await noteSearch(parts, { me }, text)
       return {
         conversations: await conversationsToWire(parts, found.conversations),
         operations: found.operations.map(operationToWire),

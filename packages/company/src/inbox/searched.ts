@@ -5,7 +5,11 @@ import type { InboxParts, Reader } from './parts.ts'
 const span = 600_000
 
 /** Writes down that a member of staff searched; not what for. */
-export async function noteSearch(parts: Pick<InboxParts, 'scope' | 'now' | 'random'>, { me }: Reader, text: string) {
+export async function noteSearch(
+  parts: Pick<InboxParts, 'scope' | 'now' | 'random'>,
+  { me }: Pick<Reader, 'me'>,
+  text: string,
+) {
   const now = parts.now()
   const by = { id: me.id, name: me.name }
   const id = auditId({ key: `${Math.floor(now / span)}`, by, what: ['searched', text] }, parts.random)

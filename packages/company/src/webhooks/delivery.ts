@@ -1,7 +1,7 @@
+import { signatureOf, webhookHeaders } from '../crypto/webhook-signature.ts'
 import type { DurableWork } from '../lifecycle.ts'
 import type { Logger, Scope } from '../store/database.ts'
 import type { WebhookEndpoint } from './settings.ts'
-import { signatureOf, webhookHeaders } from './signing.ts'
 import {
   claimDelivery,
   type Delivery,

@@ -2,7 +2,7 @@ import { isLoopbackHost } from '@poppyseed/protocol'
 import { isPlain, refuseUnknown } from '../config-shapes.ts'
 import { wrong } from '../configuration-error.ts'
 import { sha256 } from '../crypto/hash.ts'
-import { signingKey } from './signing.ts'
+import { signingKey } from '../crypto/webhook-signature.ts'
 import { type WebhookEventType, webhookEventTypes } from './wire.ts'
 
 /** The setting for webhooks: which of the company's own systems are told of what happens. */

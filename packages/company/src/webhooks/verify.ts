@@ -1,5 +1,5 @@
 import { isJsonObject } from '@poppyseed/protocol'
-import { isSignedBy, signingKey, webhookHeaders } from './signing.ts'
+import { isSignedBy, signingKey, webhookHeaders } from '../crypto/webhook-signature.ts'
 import type { WebhookEvent } from './wire.ts'
 
 /** For whoever receives webhooks: whether a request is one, and what it says. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { isSignedBy, signatureOf, signingKey } from './signing.ts'
-import { verifyWebhook } from './verify.ts'
+import { verifyWebhook } from '../webhooks/verify.ts'
+import { isSignedBy, signatureOf, signingKey } from './webhook-signature.ts'
 
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 const other = 'a-secret-of-more-than-thirty-two-characters'
