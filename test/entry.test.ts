@@ -24,7 +24,7 @@ const late = {
   'a client for documents': /\/node_modules\/undici\//,
   'MCP, and what checks raw JSON Schema': /\/node_modules\/@modelcontextprotocol\//,
   'what draws pages': /\/node_modules\/hono\//,
-  'the inbox': /\/packages\/company\/dist\/inbox(?:-app)?\/(?!settings|paths)/,
+  'the inbox': /\/packages\/company\/dist\/inbox(?:-app)?\/(?!settings|paths|api-paths)/,
   telemetry: /\/node_modules\/@opentelemetry\//,
   'what answers requests': /\/packages\/company\/dist\/(?:company|request-handler)\.js$/,
   'a command line': /\/node_modules\/commander\/|\/packages\/company\/dist\/cli\//,
