@@ -59,7 +59,7 @@ describe.each(stores)('the customer’s account on $name', { timeout: 60_000 }, 
     for (const who of [rita, omar]) expect((await who.open(id)).account).toEqual({ state: 'closed' })
   })
 
-  test('goes dark when the customer signs out, and has to be opened again after the next sign-in [4.9.token-left, 7.11.token-scopes]', async () => {
+  test('goes dark when the customer signs out, and has to be opened again after the next sign-in [4.9.signs-out-sessions, 7.11.token-scopes]', async () => {
     const desk = await makeFrontDesk(await fresh(), { ...staffLogin, customer: card })
     const { rita, id, here, signedIn } = await opened(desk)
     await rita.on(id, 'take')

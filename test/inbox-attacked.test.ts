@@ -238,7 +238,7 @@ describe('the staff inbox', () => {
     }
   })
 
-  it('isn’t shown to a browser that an agent joined, whatever other cookies it has [5.same-principal]', async () => {
+  it('isn’t shown to a browser that an agent joined, whatever other cookies it has', async () => {
     const { world, id } = await openInbox({ browser: true })
     const { session_id } = await world.start()
     const assertion = await world.agent.browserAssertion(session_id, `${world.origin}/bookings`)

@@ -1,4 +1,4 @@
-import type { WireEvent } from '@poppyseed/protocol'
+import { isJsonObject, type WireEvent } from '@poppyseed/protocol'
 import type { AuditEntry } from '../audit/reading.ts'
 import type { ToolOutcome } from '../company-agent/turn.ts'
 import { inPlainSight } from '../operations/terms.ts'
@@ -120,10 +120,16 @@ function operationsIn(events: readonly WireEvent[]): readonly string[] {
 }
 
 function auditLine({ at, staff, act, detail }: AuditEntry): AuditView {
-  const words = Object.entries(detail ?? {}).filter(([name]) => shownOfAudit.has(name))
-  const text = words.map(([, value]) => (Array.isArray(value) ? value.join(', ') : String(value))).join(' · ')
+  const words = Object.entries(detail ?? {}).flatMap(([name, value]) => (shownOfAudit.has(name) ? [wordOf(value)] : []))
+  const text = words.filter((word) => word !== '').join(' · ')
   return { at, by: inPlainSight(staff.name), act, detail: text === '' ? null : inPlainSight(text).slice(0, 300) }
 }
 
 /** What of an act's detail says something to a person. */
 const shownOfAudit: ReadonlySet<string> = new Set(['tool', 'to', 'scope', 'reason', 'error', 'as', 'why'])
+
+/** A colleague by their name. */
+function wordOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  return isJsonObject(value) && typeof value.name === 'string' ? value.name : ''
+}

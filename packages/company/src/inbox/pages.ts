@@ -76,7 +76,7 @@ export async function actAtDesk(request: Request, act: DeskAct, parts: InboxPart
     const { conversations } = parts
     if (conversations === null) throw refused('inbox.refused.notFound', {}, 'not_found')
     if (act === 'leave') {
-      await conversations.withdraw(staff)
+      await conversations.withdraw(staff, { key })
       return { word: 'leave' }
     }
     const taken = await conversations.takeNext(staff, { key })

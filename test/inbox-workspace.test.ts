@@ -1,0 +1,204 @@
+import type { CompanyAgent } from 'poppyseed'
+import { describe, expect, it } from 'vitest'
+import { lists } from './setup/bookings.ts'
+import { converse, said, standingOf } from './setup/converse.ts'
+import { makeFrontDesk, patiently } from './setup/front-desk.ts'
+import { atDesk, staffLogin } from './setup/inbox.ts'
+import { type FreshStore, stores } from './setup/stores.ts'
+import { makeWorld } from './setup/world.ts'
+
+// What staff see of one conversation: all of it, in its order, with what was before it and what stays within the company.
+
+async function openDesk(fresh: FreshStore, config: Parameters<typeof makeFrontDesk>[1] = {}) {
+  const desk = await makeFrontDesk(fresh, { ...staffLogin, ...config })
+  const rita = atDesk(desk.worlds[1] as (typeof desk.worlds)[0], 'rita')
+  await rita.page()
+  return { desk, rita }
+}
+
+describe.each(stores)('the workspace on $name', { timeout: 60_000 }, ({ missing, fresh }) => {
+  const test = it.skipIf(missing)
+
+  test('goes back page by page through a long history, with each note where it was written, and says what is asked on each', async () => {
+    const { desk, rita } = await openDesk(await fresh())
+    const id = await desk.start(said('Message 0.'))
+    await rita.on(id, 'note', { text: 'At the beginning.' })
+    for (let n = 1; n <= 150; n++) {
+      desk.clock.now += 1000
+      await desk.talk.send(id, said(`Message ${n}.`))
+    }
+    await rita.on(id, 'note', { text: 'At the end.' })
+    const texts: string[] = []
+    let path: string | null = `/poppy/inbox/conversations/${id}?list=open`
+    let pages = 0
+    while (path !== null) {
+      const { view } = await rita.look(path.slice('/poppy/inbox'.length))
+      const shown = view.conversation
+      if (shown === null) throw new Error('no conversation')
+      expect([shown.asked?.text, view.list.name]).toEqual(['Message 150.', 'open'])
+      expect(shown.newest).toBe(pages === 0 ? null : `/poppy/inbox/conversations/${id}?list=open`)
+      texts.unshift(...shown.entries.flatMap((entry) => ('text' in entry && entry.text !== null ? [entry.text] : [])))
+      path = shown.before
+      pages += 1
+    }
+    expect(pages).toBeGreaterThan(1)
+    expect(texts[0]).toBe('Message 0.')
+    expect(texts.filter((text) => text.startsWith('Message'))).toEqual(
+      Array.from({ length: 151 }, (_, n) => `Message ${n}.`),
+    )
+    expect(texts.filter((text) => text.startsWith('At'))).toEqual(['At the beginning.', 'At the end.'])
+    expect(texts.indexOf('At the beginning.')).toBeLessThan(texts.indexOf('Message 2.'))
+    for (const before of ['0', '-1', '1e3', '99999999999999999999', 'x', '1&before=2'])
+      expect([before, (await rita.look(`/conversations/${id}?before=${before}`)).status]).toEqual([before, 200])
+  })
+
+  test('has what was said before a Direct Conversation behind it, and tells for whom one writes [7.10.user-requested]', async () => {
+    const { desk, rita } = await openDesk(await fresh())
+    const id = await desk.start(said('My owner has a question.'))
+    await rita.on(id, 'take')
+    await rita.on(id, 'note', { text: 'Ask them.' })
+    expect((await rita.open(id)).writesFor).toBe('agent')
+    desk.clock.now += 1000
+    const asked = await rita.on(id, 'ask-for-user', { reason: 'Please tell us yourself.' })
+    expect(asked.view.conversation?.entries.at(-1)).toMatchObject({
+      kind: 'user-requested',
+      reason: 'Please tell us yourself.',
+    })
+    const direct = (await standingOf(await desk.talk.start(said('It is me.', { sender: 'human' }), { parent: id })))
+      .conversation_id
+    const open = await rita.open(direct)
+    expect(open).toMatchObject({
+      isDirect: true,
+      writesFor: 'human',
+      asked: { text: 'It is me.', by: 'user', isPerson: true },
+      allowed: { askForUser: 'The customer is here already.', reply: null },
+      parent: { id, entries: expect.arrayContaining([expect.objectContaining({ text: 'Ask them.' })]) },
+    })
+    expect(await rita.open(id)).toMatchObject({
+      direct,
+      allowed: { askForUser: 'The customer is in a conversation of their own beside this one.' },
+    })
+    expect((await rita.on(id, 'ask-for-user', { reason: 'Again.' })).status).toBe(409)
+  })
+
+  test('keeps what the Company Agent said too late as a draft to begin a reply with, and replies that are written often', async () => {
+    const { promise: writes, resolve: begun } = Promise.withResolvers<void>()
+    const { promise: gate, resolve: finish } = Promise.withResolvers<void>()
+    const agent: CompanyAgent = async function* () {
+      begun()
+      await gate
+      yield { type: 'text', text: 'I refund everything.' }
+    }
+    const savedReplies = [
+      { title: 'Hours', text: 'We are here from nine to six.' },
+      { title: 'Thanks', text: 'Thank you.' },
+    ]
+    const { desk, rita } = await openDesk(await fresh(), { agent, savedReplies })
+    const id = await desk.start(said('Money back!'))
+    await writes
+    await rita.on(id, 'take')
+    finish()
+    const drafts = async () =>
+      (await rita.open(id)).entries.filter((entry) => entry.kind === 'note' && entry.note === 'draft')
+    await expect.poll(drafts, patiently).toHaveLength(1)
+    const [draft] = await drafts()
+    expect(draft).toMatchObject({ text: 'I refund everything.', by: null })
+    const begin = async (query: string) => (await rita.look(`/conversations/${id}?${query}`)).view.entered
+    expect(await begin(`draft=${draft?.id}`)).toEqual({ act: 'reply', text: 'I refund everything.' })
+    expect(await begin('saved=1')).toEqual({ act: 'reply', text: 'Thank you.' })
+    for (const query of ['saved=2', 'saved=-1', 'saved=length', 'draft=note-99', 'draft=', 'saved=1e0'])
+      expect([query, await begin(query)]).toEqual([query, {}])
+  })
+
+  test('finds conversations by agent, account and words, and searching is in the record, without what for', async () => {
+    const { desk, rita } = await openDesk(await fresh())
+    const { talk } = await desk.signIn()
+    const one = await standingOf(await talk.start(said('About the heating in room 12.')))
+    const other = await desk.start(said('About breakfast.'))
+    const find = async (text: string) => {
+      const { view } = await rita.look(`?q=${encodeURIComponent(text)}`)
+      expect(view.list).toMatchObject({ name: 'search', query: text })
+      return view.list.conversations.map(({ id }) => id).sort()
+    }
+    const all = [one.conversation_id, other].sort()
+    expect(await find('heating')).toEqual([one.conversation_id])
+    expect(await find('roaming.example')).toEqual(all)
+    expect(await find(other)).toEqual([other])
+    for (const odd of ['nothing of the kind', '%', "'; drop table x", '\u0000', '*', '"'])
+      expect([odd, (await rita.look(`?q=${encodeURIComponent(odd)}`)).status]).toEqual([odd, 200])
+    for (const more of ['since=x', 'since=text.1.a', 'since=a&since=b'])
+      expect((await rita.look(`?q=heating&${more}`)).status).toBe(200)
+    await rita.look('?q=heating')
+    const record = await desk.staff.audit({ staff: 'rita' })
+    const searches = record.entries.filter(({ act }) => act === 'searched')
+    expect(searches.length).toBeGreaterThan(2)
+    expect(JSON.stringify(record)).not.toContain('heating')
+    const reads = record.entries.filter(({ act }) => act === 'read')
+    expect(reads).toEqual([])
+    await rita.open(other)
+    await rita.open(other)
+    const after = await desk.staff.audit({ conversation: other })
+    expect(after.entries.map(({ act }) => act)).toEqual(['read'])
+  })
+})
+
+describe('the workspace', () => {
+  it('is in the language of whoever reads it, with what the agent says of itself apart from what was checked', async () => {
+    const world = await makeWorld({
+      conversations: {},
+      ...staffLogin,
+      scopes: { 'poppy:read': { en: 'See your bookings', de: 'Ihre Buchungen sehen' } },
+      signIn: { direct: ['poppy:read'] },
+      tools: [],
+    })
+    lists(world.agent)
+    const greta = atDesk(world, 'greta')
+    await greta.page()
+    const { conversation_id: id } = await standingOf(
+      await converse(world.agent, (await world.start()).access_token).start(said('Hello?')),
+    )
+    const { view } = await greta.look(`/conversations/${id}`)
+    expect(view).toMatchObject({ language: 'de', locale: 'de-DE', isRightToLeft: false })
+    expect(view.conversation).toMatchObject({
+      host: 'agent.example',
+      claimedName: 'Example Agent',
+      agent: {
+        clientId: 'https://agent.example/agent.json',
+        claims: [
+          { name: 'Client name', value: 'Example Agent' },
+          { name: 'Extensions', value: 'operations 1' },
+        ],
+      },
+      rights: { missing: [{ scope: 'poppy:read', text: 'Ihre Buchungen sehen' }] },
+    })
+    const { text, view: page } = await greta.page()
+    expect(text).toContain('<html lang="de">')
+    expect(page?.words.reply).not.toBe('Reply')
+    const rita = atDesk(world, 'rita', { headers: { 'accept-language': 'de-AT' } })
+    expect((await rita.look()).view).toMatchObject({ language: 'de', locale: 'de-AT' })
+  })
+
+  it('does nothing more for an agent that the company keeps out, and says so', async () => {
+    const world = await makeWorld({ conversations: {}, ...staffLogin, customer: () => ({ title: 'Maya' }) })
+    const rita = atDesk(world, 'rita')
+    await rita.page()
+    const { session_id } = await world.start()
+    const { access_token } = await world.signIn(world.agent, session_id)
+    const { conversation_id: id } = await standingOf(await converse(world.agent, access_token).start(said('Hello?')))
+    await rita.on(id, 'take')
+    await rita.on(id, 'open-account')
+    expect((await rita.open(id)).account).toMatchObject({ title: 'Maya' })
+    await world.company.agents.block(world.agent.clientId)
+    const open = await rita.open(id)
+    const why = 'You blocked this agent, and it hears nothing more.'
+    expect(open).toMatchObject({
+      agent: { isBlocked: true },
+      account: { state: 'dark' },
+      isSignedIn: false,
+      tools: [],
+      allowed: { callTools: why, openAccount: why, askForSignIn: why },
+    })
+    expect((await rita.on(id, 'call-tool', { tool: 'my_bookings' })).status).toBeGreaterThan(399)
+    expect((await rita.on(id, 'open-account')).status).toBeGreaterThan(399)
+  })
+})
