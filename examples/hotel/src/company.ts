@@ -11,6 +11,7 @@ import {
 import { sqlite } from 'poppyseed/sqlite'
 import { z } from 'zod'
 import { addBookingNote, bookingsOf, MAX_NOTE } from './bookings.ts'
+import { customerCard } from './customer.ts'
 import { dayAt } from './days.ts'
 import { codeMail, connectionMail, operationMail } from './mails.ts'
 import { hotelOperations } from './operations.ts'
@@ -36,6 +37,18 @@ const deskHours = {
   ...{ mon: hours, tue: hours, wed: hours, thu: hours, fri: hours, sat: hours, sun: '10:00-13:00' },
 } as const
 
+const savedReplies = [
+  {
+    title: 'Late arrival',
+    text: 'You can come as late as you like, at no cost. After 23:00 please ring the bell beside the blue door.',
+  },
+  {
+    title: 'Without steps',
+    text: 'Limonero has no step at the door, and its shower has a seat and a rail. The way from the street is level.',
+  },
+  { title: 'I look into it', text: 'Thank you for asking. I look into it and answer here within half an hour.' },
+]
+
 /** The hotel as a Company of the Personal Agent Protocol: what it had to write is in this file, and in operations.ts. */
 export type HotelCompanyOptions = {
   readonly database: HotelDatabase
@@ -44,6 +57,8 @@ export type HotelCompanyOptions = {
   /** The file in which the library keeps Sessions and sign-ins. */
   readonly file: string
   readonly account: (request: Request) => Promise<Account | null>
+  /** Who of the staff is signed in, by the hotel's own login. */
+  readonly staff: (request: Request) => Promise<{ readonly id: string; readonly name: string } | null>
   /** Where mails to guests go. */
   readonly outbox: Outbox
   /** Whether guests can read them: without a way for one-time codes, agents bring no credentials. */
@@ -91,6 +106,11 @@ export function createHotelCompany(options: HotelCompanyOptions): Company {
     agent: options.agent,
     // When somebody of the house takes a conversation over; at other times guests are told these hours.
     conversations: { people: { openingHours: deskHours } },
+    // The inbox, /poppy/inbox: for whoever the hotel's own staff login knows, and with what the guest let the agent see.
+    staff: options.staff,
+    staffSignInPage: (returnTo) => `/staff/login?next=${encodeURIComponent(returnTo)}`,
+    customer: (principal) => customerCard(database, principal),
+    savedReplies,
     onOperation: {
       // Told at least once, after a crash too: the key makes one mail of it.
       finished: (event) => {

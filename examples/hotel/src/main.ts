@@ -92,6 +92,7 @@ try {
     console.log(`
 Look around
   Rooms and the site      ${hotel.origin}/
+  The staff inbox         ${hotel.inbox}
   The mails it would send ${hotel.outboxPage ?? 'not shown here: only at http://localhost'}
   Who acts for you        ${hotel.origin}/poppy/agents
   Its front desk          ${hotel.frontDesk}
@@ -100,9 +101,14 @@ Look around
   The tools, for MCP      ${hotel.origin}/poppy/mcp
   The tools, for HTTP     ${hotel.origin}/poppy/openapi.json
 
-Guests of this example
-  maya@example.com        sea-view-42
-  guest2@example.com      harbour-7
+Guests of this example                  Who works at its front desk
+  maya@example.com    sea-view-42         desk1@miramar.example  front-desk-1
+  guest2@example.com  harbour-7           desk2@miramar.example  front-desk-2
+
+Be the person whom an agent asks for, from another terminal
+  1. Sign in at ${hotel.inbox} as desk1. While that page is open somebody is here;
+     else whoever asks outside the desk's hours is told the hours, and that is all.
+  2. npm run visit -- ${hotel.origin} --human   # an agent asks for a person, and waits
 
 Let an agent of your own in, from another terminal
   npx poppy init --local

@@ -169,6 +169,28 @@ describe.skipIf(chromiumMissing)('the pages in a real browser', () => {
     }
   }
 
+  it.each([
+    ['phone', 'light'],
+    ['desktop', 'dark'],
+  ] as const)('have a door for the staff, on a %s, %s', async (screen, scheme) => {
+    const { page, faults, at } = await openAt(screen, scheme)
+    await page.goto(`${origin}/staff`)
+    await page.getByLabel('Email address').fill('desk1@miramar.example')
+    await page.getByLabel('Password').fill('wrong')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await at('staff-login')
+    await page.goto(`${origin}/staff/login?next=/staff/desk`)
+    await page.getByLabel('Email address').fill('desk1@miramar.example')
+    await page.getByLabel('Password').fill('front-desk-1')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    expect(await page.locator('main').textContent()).toContain('You are Rosa Vidal')
+    await at('staff-desk')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    expect(page.url()).toBe(`${origin}/staff/login`)
+    await page.context().close()
+    expect(faults).toEqual([])
+  })
+
   it('fits a screen 320 px wide', async () => {
     const page = await browser.page({}, { viewport: { width: 320, height: 640 } })
     for (const [name, path] of [

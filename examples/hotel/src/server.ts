@@ -37,6 +37,8 @@ export type HotelOptions = {
 /** The hotel while it runs. */
 export type Hotel = {
   readonly origin: string
+  /** Where its staff answer agents and their owners. */
+  readonly inbox: string
   /** Where its mails can be looked at, or null where nobody may: anywhere but on this machine. */
   readonly outboxPage: string | null
   /** Where it listens on the loopback address: what a proxy before it passes requests on to. */
@@ -96,6 +98,8 @@ export async function startHotel(options: HotelOptions): Promise<Hotel> {
       outbox,
       // Whoever opens the outbox reads everybody's codes: it is for whoever tries the hotel on their own machine.
       showOutbox: !secure,
+      // What they have doesn't wait until they are missed.
+      onStaffSignOut: async ({ id, name }) => company.conversations.withdraw({ id, name }),
     })
     company = createHotelCompany({
       database,
@@ -105,6 +109,10 @@ export async function startHotel(options: HotelOptions): Promise<Hotel> {
       account: async (request) => {
         const guest = await site.guest(request)
         return guest && { id: guest.id, name: guest.email }
+      },
+      staff: async (request) => {
+        const staff = await site.staff(request)
+        return staff && { id: staff.id, name: staff.name }
       },
       outbox,
       isOutboxShown: !secure,
@@ -119,6 +127,7 @@ export async function startHotel(options: HotelOptions): Promise<Hotel> {
     answer = (request) => (company.owns(request) ? company.fetch(request) : site.fetch(request))
     return {
       origin,
+      inbox: `${origin}/poppy/inbox`,
       outboxPage: secure ? null : `${origin}/outbox`,
       port: portOf(server),
       frontDesk: frontDesk.words,
