@@ -106,9 +106,9 @@ Guests of this example                  Who works at its front desk
   guest2@example.com  harbour-7           desk2@miramar.example  front-desk-2
 
 Be the person whom an agent asks for, from another terminal
-  1. Sign in at ${hotel.inbox} as desk1. While that page is open somebody is here;
-     else whoever asks outside the desk's hours is told the hours, and that is all.
-  2. npm run visit -- ${hotel.origin} --human   # an agent asks for a person, and waits
+  Sign in at ${hotel.inbox} as desk1. While that page is open somebody is here;
+  else whoever asks outside the desk’s hours is told those hours, and that is all. Then
+  npm run visit -- ${hotel.origin} --human   # an agent asks for a person, and waits
 
 Let an agent of your own in, from another terminal
   npx poppy init --local
