@@ -1,3 +1,4 @@
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { openBookings, signedIn } from './setup/bookings.ts'
 import { converse, said, standingOf } from './setup/converse.ts'
@@ -301,6 +302,20 @@ describe('the staff inbox', () => {
       const asset = await rita.get(path.slice('/poppy/inbox'.length))
       expect([asset.status, asset.headers.get('content-type')]).toEqual([200, type])
       expect(asset.headers.get('cache-control')).toContain('immutable')
+    }
+    const whole = await (await rita.get(script.slice('/poppy/inbox'.length))).text()
+    for (const [accepted, encoding] of [
+      ['gzip, deflate, br, zstd', 'br'],
+      ['gzip', 'gzip'],
+      ['br;q=0, gzip;q=0.5', 'gzip'],
+      ['identity', null],
+      ['brr, x-gzip;q=1', null],
+    ] as const) {
+      const asset = await rita.get(script.slice('/poppy/inbox'.length), { 'accept-encoding': accepted })
+      expect([accepted, asset.headers.get('content-encoding')]).toEqual([accepted, encoding])
+      const bytes = Buffer.from(await asset.arrayBuffer())
+      const opened = encoding === null ? bytes : encoding === 'br' ? brotliDecompressSync(bytes) : gunzipSync(bytes)
+      expect(opened.toString() === whole).toBe(true)
     }
     expect(text.match(/<script/g)).toHaveLength(2)
     expect(text).not.toMatch(/<style|style=|\son[a-z]+=/)

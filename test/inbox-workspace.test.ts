@@ -124,6 +124,8 @@ describe.each(stores)('the workspace on $name', { timeout: 60_000 }, ({ missing,
     expect(await find('heating')).toEqual([one.conversation_id])
     expect(await find('roaming.example')).toEqual(all)
     expect(await find(other)).toEqual([other])
+    const noted = await rita.on(other, 'note', { text: 'Found.', q: 'breakfast' })
+    expect(noted.view.list).toMatchObject({ name: 'search', query: 'breakfast', conversations: [{ id: other }] })
     for (const odd of ['nothing of the kind', '%', "'; drop table x", '\u0000', '*', '"'])
       expect([odd, (await rita.look(`?q=${encodeURIComponent(odd)}`)).status]).toEqual([odd, 200])
     for (const more of ['since=x', 'since=text.1.a', 'since=a&since=b'])
@@ -138,7 +140,7 @@ describe.each(stores)('the workspace on $name', { timeout: 60_000 }, ({ missing,
     await rita.open(other)
     await rita.open(other)
     const after = await desk.staff.audit({ conversation: other })
-    expect(after.entries.map(({ act }) => act)).toEqual(['read'])
+    expect(after.entries.map(({ act }) => act)).toEqual(['read', 'noted'])
   })
 })
 

@@ -22,7 +22,7 @@ export interface ActFields {
 }
 
 /** What every form has, and nobody types. */
-const own: ReadonlySet<string> = new Set(['token', 'once', 'list'])
+const own: ReadonlySet<string> = new Set(['token', 'once', 'list', 'q'])
 
 /** Reads a form; another type is no form of ours, and then nothing of it is there. @throws PoppyError `request_too_large` */
 export async function readActFields(request: Request): Promise<ActFields> {

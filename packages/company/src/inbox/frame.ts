@@ -1,4 +1,4 @@
-import type { Asset, InboxApp } from './app.ts'
+import type { InboxApp } from './app.ts'
 import type { InboxView } from './view.ts'
 
 /** The page around the inbox, and the headers that keep it what it is: nothing but our own script, never in a frame. */
@@ -59,18 +59,6 @@ export function inboxJson(view: InboxView, status: number): Response {
   return new Response(JSON.stringify(view), {
     status,
     headers: { ...inboxHeaders, 'content-type': 'application/json', 'content-language': view.language },
-  })
-}
-
-/** A script or a stylesheet: its name says what is in it, so it may be kept for ever. */
-export function assetResponse({ text, type }: Asset): Response {
-  return new Response(text, {
-    headers: {
-      'content-type': type,
-      'cache-control': 'public, max-age=31536000, immutable',
-      'x-content-type-options': 'nosniff',
-      'cross-origin-resource-policy': 'same-origin',
-    },
   })
 }
 

@@ -5,13 +5,14 @@ import { isFromOurPage } from '../sign-in/person.ts'
 import { type ActFields, readActFields, refused } from './act-fields.ts'
 import { actOn, settleOn } from './acts.ts'
 import { loadInboxApp } from './app.ts'
+import { assetResponse } from './assets.ts'
 import { checkFormToken } from './form-token.ts'
-import { assetResponse, inboxHeaders, inboxJson, inboxPage } from './frame.ts'
+import { inboxHeaders, inboxJson, inboxPage } from './frame.ts'
 import type { Called } from './make-conversation.ts'
 import { makeView, type Told } from './make-view.ts'
 import { type InboxParts, type Reader, readerOf } from './parts.ts'
 import { type ConversationAct, conversationActs, type DeskAct } from './paths.ts'
-import { addressOf, isOpenable, type Opened, type Place, readList, readPlace } from './place.ts'
+import { addressOf, isOpenable, type Opened, type Place, readPlace } from './place.ts'
 import { refusalOf } from './refusal.ts'
 import { noteSearch } from './searched.ts'
 import { staffOf } from './staff-member.ts'
@@ -85,12 +86,11 @@ export async function actAtDesk(request: Request, act: DeskAct, parts: InboxPart
 }
 
 /** `GET`: a script or a stylesheet. */
-export async function showAsset(name: string): Promise<Response> {
+export async function showAsset(request: Request, name: string): Promise<Response> {
   const { script, styles } = await loadInboxApp()
   const asset = [script, styles].find((one) => one.name === name)
-  return asset === undefined
-    ? json({ error: 'not_found', error_description: 'Nothing is here.' }, 404)
-    : assetResponse(asset)
+  if (asset === undefined) return json({ error: 'not_found', error_description: 'Nothing is here.' }, 404)
+  return assetResponse(asset, request.headers.get('accept-encoding'))
 }
 
 interface Submitted {
@@ -117,16 +117,16 @@ async function submit(
   const me = await staffOf(request, parts.settings)
   // Who is no member of staff, or sends forms from elsewhere, is counted like everybody who tries pages.
   if (!isOurs || me === null) parts.requestLimits.countConsent(request)
-  const nowhere = new URLSearchParams()
-  const at = (list: string | undefined, open: AskedFor): Place => {
-    const place = readPlace(nowhere, open !== null && isOpenable(open.id) ? open : null)
-    return { ...place, list: readList(list) ?? place.list }
+  // A form says beside which list, or which search, it stood.
+  const at = (open: AskedFor, sent: ActFields | null): Place => {
+    const query = new URLSearchParams()
+    for (const name of ['list', 'q']) for (const value of sent?.all(name) ?? []) query.append(name, value)
+    return readPlace(query, open !== null && isOpenable(open.id) ? open : null)
   }
-  if (me === null) return toStaffSignIn(request, at(undefined, opened), parts)
+  if (me === null) return toStaffSignIn(request, at(opened, null), parts)
   const reader = readerOf(parts, request, me)
   // What came from elsewhere is not even read: nothing of it comes back.
   const fields = isOurs ? await readActFields(request) : null
-  const list = fields?.all('list')[0]
   try {
     if (fields === null) throw refused('inbox.refused.foreign')
     const form = checkFormToken(parts, fields.one('token') ?? '', me.id)
@@ -138,9 +138,9 @@ async function submit(
     const key = fields.one('once')
     if (key === undefined || !/^[A-Za-z0-9_-]{8,100}$/.test(key)) throw refused('inbox.refused.incomplete')
     const done = await run({ staff: { id: me.id, name: me.name }, fields, key })
-    return await tell(request, parts, reader, { place: at(list, done.opened ?? opened), done, act, fields })
+    return await tell(request, parts, reader, { place: at(done.opened ?? opened, fields), done, act, fields })
   } catch (error) {
-    return tellRefused(request, parts, reader, { error, act, place: at(list, opened), fields })
+    return tellRefused(request, parts, reader, { error, act, place: at(opened, fields), fields })
   }
 }
 

@@ -44,7 +44,7 @@ export function readPlace(query: URLSearchParams, opened: Pick<Opened, 'kind' | 
 }
 
 /** A list by its name, as an address or a form has it. */
-export function readList(name: string | undefined): InboxList | null {
+function readList(name: string | undefined): InboxList | null {
   return inboxLists.find((one) => one === name) ?? null
 }
 

@@ -58,7 +58,7 @@ export function inboxRoutes(
     // The same for everybody, and nothing in them is anybody's.
     [`${path}/assets/*`]: {
       ...at({}),
-      methods: { GET: async (_request, name) => (await pages()).showAsset(name) },
+      methods: { GET: async (request, name) => (await pages()).showAsset(request, name) },
     },
   }
 }
