@@ -16,7 +16,7 @@ export function Bar() {
       </p>
       {live !== null && (
         <p class={`connection is-${live.connection}`} role="status">
-          {say(live.connection === 'live' ? 'connection.live' : 'connection.offline')}
+          <span>{say(live.connection === 'live' ? 'connection.live' : 'connection.offline')}</span>
         </p>
       )}
       <details class="menu">

@@ -27,7 +27,7 @@ export function Thread({ conversation }: { readonly conversation: ConversationVi
           </h1>
           {conversation.claimedName !== null && (
             <p class="quiet claimed" dir="auto">
-              {say('calls', { name: `“${conversation.claimedName}”` })}
+              {say('calls', { name: conversation.claimedName })}
             </p>
           )}
         </div>

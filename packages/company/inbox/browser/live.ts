@@ -36,18 +36,25 @@ export function followChanges(page: Page, loading: Loading): void {
     })
     opened.addEventListener('error', () => {
       // It ends by itself each minute and comes back at once: only what lasts is told.
-      doubt ??= setTimeout(() => {
-        if (page.state().connection === 'live') page.set({ connection: 'offline' })
-      }, patience)
+      doubt ??= setTimeout(() => void check(), patience)
       if (opened.readyState !== EventSource.CLOSED) return
+      // Whether it is the network, the sign-in or too many pages: asking tells, and shows what there is meanwhile.
       clearTimeout(retry)
       retry = setTimeout(() => {
-        // Whether it is the network or the sign-in, asking tells.
-        void loading.refresh().then(() => {
+        void check().then(() => {
           if (source === opened && page.state().connection !== 'signed-out') open()
         })
       }, again)
     })
+  }
+
+  /** Asks whether the server is there, however it is with what it tells by itself. */
+  async function check(): Promise<void> {
+    doubt = undefined
+    const isThere = await loading.refresh()
+    const { connection } = page.state()
+    if (isThere && connection === 'offline') page.set({ connection: 'live', isHushed: false })
+    if (!isThere && connection === 'live') page.set({ connection: 'offline' })
   }
 
   function close(): void {
@@ -89,7 +96,7 @@ export function followChanges(page: Page, loading: Loading): void {
     if (document.visibilityState === 'visible') void loading.refresh()
   })
   addEventListener('online', () => {
-    void loading.refresh()
+    void check()
     follow()
   })
   addEventListener('offline', () => {

@@ -9,8 +9,11 @@ import type { Page } from './page.tsx'
 export interface Loading {
   /** Goes to an address of the inbox. */
   readonly go: (address: string) => Promise<void>
-  /** Asks for this address anew, once at a time; once more where it was asked for meanwhile. */
-  readonly refresh: () => Promise<void>
+  /**
+   * Asks for this address anew, once at a time; once more where it was asked for meanwhile. Gives whether the server
+   * answered.
+   */
+  readonly refresh: () => Promise<boolean>
   /** Shows what an answer has; false where it has nothing to show. */
   readonly show: (answer: Answer, how?: { readonly isSamePage?: boolean }) => boolean
 }
@@ -34,7 +37,7 @@ export function ownAddress(): string {
 export function makeLoading(page: Page): Loading {
   let shown = 0
   let going: AbortController | null = null
-  let refreshing: Promise<void> | null = null
+  let refreshing: Promise<boolean> | null = null
   let isWantedAgain = false
   /** The address that is shown, without its fragment. */
   let here = ownAddress()
@@ -70,14 +73,17 @@ export function makeLoading(page: Page): Loading {
     return isShown
   }
 
-  async function refreshNow(): Promise<void> {
+  async function refreshNow(): Promise<boolean> {
+    let isAnswered = false
     do {
       isWantedAgain = false
       const asked = ownAddress()
       const answer = await ask(asked)
+      isAnswered = answer.kind === 'view'
       // Meanwhile they went on: what came back is of another page.
       if (asked === ownAddress() && going === null) show(answer, { isSamePage: true })
     } while (isWantedAgain)
+    return isAnswered
   }
 
   addEventListener('popstate', () => {
