@@ -1,5 +1,6 @@
 import { type CompanyConfig, operation, type Staff, succeeded, tool } from 'poppyseed'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { asked, lists } from './setup/bookings.ts'
 import { said, standingOf } from './setup/converse.ts'
 import { makeFrontDesk, omar, patiently, rita } from './setup/front-desk.ts'
@@ -333,4 +334,73 @@ describe.each(stores)('staff without authority, on $name,', { timeout: 60_000 },
     const { accounts } = (worlds[0] as (typeof worlds)[0]).company
     expect(JSON.stringify(await accounts.exportPerson('acc-maya'))).not.toMatch(/rita|omar/)
   })
+
+  const meanwhiles = ['signed out', 'blocked', 'given away', 'closed'] as const
+  test.each(meanwhiles.flatMap((what) => [{ what, how: 'run' } as const, { what, how: 'revise' } as const]))(
+    '$how nothing where it is $what while the input is looked at, or the terms are worked out',
+    async ({ what, how }) => {
+      const store = await fresh()
+      const ran: string[] = []
+      // A schema may look twice; the call waits for it either way.
+      let meanwhile: (() => Promise<void>) | null = null
+      let going: Promise<void> = Promise.resolve()
+      const once = async () => {
+        if (meanwhile !== null) going = meanwhile()
+        meanwhile = null
+        await going
+      }
+      const input = z.object({ nights: z.int() }).refine(async ({ nights }) => {
+        if (nights === 2) await once()
+        return true
+      })
+      const charge = tool({
+        name: 'charge',
+        description: 'Charges.',
+        scope: 'poppy:write',
+        input,
+        run: () => void ran.push('charge'),
+      })
+      const book = operation({
+        name: 'book',
+        description: 'Books.',
+        scope: 'poppy:write',
+        input: z.object({ nights: z.int() }),
+        async propose({ nights }) {
+          if (nights === 2) await once()
+          return { summary: `${nights} nights.` }
+        },
+        perform: () => succeeded(),
+      })
+      const made = await makeFrontDesk(store, { tools: [charge], operations: [book], prepare: lists })
+      const { staff, staffHere, worlds } = made
+      const { company } = worlds[0] as (typeof worlds)[0]
+      const { talk, signedIn } = await made.signIn()
+      const client = asked(made.client, signedIn.access_token)
+      const change = {
+        'signed out': (_: string) => company.accounts.revokeAll('acc-maya'),
+        blocked: (_: string) => company.agents.block(made.client.clientId),
+        'given away': (id: string) => staffHere.give(id, rita, omar),
+        closed: (id: string) => staffHere.close(id, { by: 'a job' }),
+      }[what]
+      const told = {
+        'signed out': 'sign_in_required',
+        blocked: 'invalid_token',
+        'given away': 'held_by_other',
+        closed: 'conversation_closed',
+      }[what]
+      const opn = (await client.propose('book', { nights: 1 })).operation_id
+      const { conversation_id: id } = await standingOf(await talk.start(said('Something, please.')))
+      await staff.take(id, rita)
+      meanwhile = async () => void (await change(id))
+      const tried =
+        how === 'run'
+          ? staff.callTool(id, rita, 'charge', { nights: 2 })
+          : staff.reviseOperation(id, rita, { operation: opn, revision: 1, input: { nights: 2 } })
+      expect(await refused(tried)).toBe(told)
+      expect(ran).toEqual([])
+      expect(await company.operations.get(opn)).toMatchObject({ revision: 1 })
+      const acts = (await staff.audit()).entries.map(({ act }) => act)
+      for (const act of ['ran', 'proposed', 'revised']) expect(acts).not.toContain(act)
+    },
+  )
 })

@@ -45,6 +45,7 @@ export type { AnswerAt, FaultPoint, FaultSettings } from './faults/faults.ts'
 export type { CustomerCard, SavedReply, SignedInStaff } from './inbox/settings.ts'
 export type { CloseOptions, Worked } from './lifecycle.ts'
 export type { Agreement, TrailEntry } from './operations/agreement.ts'
+export type { ChangedBy } from './operations/changed-by.ts'
 export type {
   CompanyOperations,
   OperationChangedBy,
