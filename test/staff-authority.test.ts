@@ -336,7 +336,7 @@ describe.each(stores)('staff without authority, on $name,', { timeout: 60_000 },
   })
 
   const meanwhiles = ['signed out', 'blocked', 'given away', 'closed'] as const
-  test.each(meanwhiles.flatMap((what) => [{ what, how: 'run' } as const, { what, how: 'revise' } as const]))(
+  test.each(meanwhiles.flatMap((what) => (['run', 'run for nobody', 'revise'] as const).map((how) => ({ what, how }))))(
     '$how nothing where it is $what while the input is looked at, or the terms are worked out',
     async ({ what, how }) => {
       const store = await fresh()
@@ -360,6 +360,7 @@ describe.each(stores)('staff without authority, on $name,', { timeout: 60_000 },
         input,
         run: () => void ran.push('charge'),
       })
+      const greet = tool({ name: 'greet', description: 'Greets.', input, run: () => void ran.push('greet') })
       const book = operation({
         name: 'book',
         description: 'Books.',
@@ -371,7 +372,7 @@ describe.each(stores)('staff without authority, on $name,', { timeout: 60_000 },
         },
         perform: () => succeeded(),
       })
-      const made = await makeFrontDesk(store, { tools: [charge], operations: [book], prepare: lists })
+      const made = await makeFrontDesk(store, { tools: [charge, greet], operations: [book], prepare: lists })
       const { staff, staffHere, worlds } = made
       const { company } = worlds[0] as (typeof worlds)[0]
       const { talk, signedIn } = await made.signIn()
@@ -389,13 +390,19 @@ describe.each(stores)('staff without authority, on $name,', { timeout: 60_000 },
         closed: 'conversation_closed',
       }[what]
       const opn = (await client.propose('book', { nights: 1 })).operation_id
-      const { conversation_id: id } = await standingOf(await talk.start(said('Something, please.')))
+      // What needs no scope is run for one who is signed out from the start: there, signing out changes nothing.
+      const by = how === 'run for nobody' ? made.talk : talk
+      const { conversation_id: id } = await standingOf(await by.start(said('Something, please.')))
       await staff.take(id, rita)
       meanwhile = async () => void (await change(id))
       const tried =
-        how === 'run'
-          ? staff.callTool(id, rita, 'charge', { nights: 2 })
+        how !== 'revise'
+          ? staff.callTool(id, rita, how === 'run' ? 'charge' : 'greet', { nights: 2 })
           : staff.reviseOperation(id, rita, { operation: opn, revision: 1, input: { nights: 2 } })
+      if (how === 'run for nobody' && what === 'signed out') {
+        expect(await refused(tried)).toBe('done')
+        return
+      }
       expect(await refused(tried)).toBe(told)
       expect(ran).toEqual([])
       expect(await company.operations.get(opn)).toMatchObject({ revision: 1 })

@@ -73,8 +73,9 @@ export function createStaffTools(parts: ConversationParts & ToolsForStaff): Staf
   async function requireSame(id: string, who: Staff, principal: Principal): Promise<void> {
     const row = await existing(parts, id)
     requireHeld(row, who)
-    const { principal: now } = await standingNow(parts, row)
-    if (rightsOf(now) !== rightsOf(principal)) throw changed
+    const { principal: now, session } = await standingNow(parts, row)
+    // 4.1: signed out and blocked look alike but for this.
+    if (session === 'blocked' || rightsOf(now) !== rightsOf(principal)) throw changed
   }
 
   async function again(run: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
