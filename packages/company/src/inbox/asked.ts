@@ -43,18 +43,21 @@ export function askedOf(
   return null
 }
 
-/** Why a person is wanted; else a proposal that waits, or a right that was asked for and isn't there. Null for neither. */
+/** Why a person is wanted, until one has answered; else a proposal that waits, or a right that was asked for and isn't there. Null for neither. */
 export function decisionOf(
   conversation: Pick<ConversationRecord, 'status' | 'waitingFor'>,
   events: readonly WireEvent[],
   open: {
     readonly operations: ReadonlyMap<string, OperationCard>
+    /** What {@link askedOf} gave. */
+    readonly asked: ConversationView['asked']
     /** Scopes that are granted now; null where the User is signed out. */
     readonly granted: readonly string[] | null
   } & Pick<Reader, 'wording'>,
 ): string | null {
   if (conversation.status === 'closed') return null
-  if (conversation.waitingFor !== null) return inPlainSight(conversation.waitingFor)
+  const isWanted = conversation.status === 'queued' || open.asked !== null
+  if (conversation.waitingFor !== null && isWanted) return inPlainSight(conversation.waitingFor)
   for (const event of events.toReversed()) {
     if (event.type === 'message' && event.message.operation !== undefined) {
       const operation = open.operations.get(event.message.operation.operation_id)

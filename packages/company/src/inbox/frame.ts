@@ -39,6 +39,8 @@ export function inboxPage(view: InboxView, status: number, app: InboxApp): Respo
     '<meta name="robots" content="noindex">',
     '<meta name="color-scheme" content="light dark">',
     `<title>${escaped(app.title(view))}</title>`,
+    // Else browsers ask the site for one.
+    '<link rel="icon" href="data:,">',
     `<link rel="stylesheet" href="${escaped(`${path}/assets/${app.styles.name}`)}">`,
     `<script type="module" src="${escaped(`${path}/assets/${app.script.name}`)}"></script>`,
     '</head>',

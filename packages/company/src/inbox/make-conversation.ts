@@ -65,11 +65,13 @@ export async function conversationView(
     operations.set(operationId, operationCard(operation, reader, { conversationId: id, tool }))
   }
   const made = { style, wording, operations }
+  const asked = askedOf(conversation, newest.events, reader)
   const missing = parts.grantableScopes.filter((scope) => !rights.scopes.includes(scope))
   return {
     ...row,
-    asked: askedOf(conversation, newest.events, reader),
+    asked,
     decision: decisionOf(conversation, newest.events, {
+      asked,
       operations,
       wording,
       granted: rights.isSignedIn ? rights.scopes : null,
