@@ -62,7 +62,7 @@ export async function conversationView(
     const operation = await parts.operations?.get(operationId)
     if (operation === null || operation === undefined) continue
     const tool = revisable.get(operation.name)
-    operations.set(operationId, operationCard(operation, reader, { conversationId: id, tool }))
+    operations.set(operationId, operationCard(operation, reader, { tool }))
   }
   const made = { style, wording, operations }
   const asked = askedOf(conversation, newest.events, reader)

@@ -14,7 +14,6 @@ export function operationCard(
   operation: OperationView,
   { style }: Pick<Reader, 'style'>,
   more: {
-    readonly conversationId?: string | null
     readonly trail?: readonly TrailEntry[]
     /** The operation as a tool, for whoever may revise it. */
     readonly tool?: Pick<TurnTool, 'input'> | undefined
@@ -30,7 +29,7 @@ export function operationCard(
     expiresAt: operation.expiresAt,
     unknownSince: operation.unknownSince,
     result: readableOrNull(operation.result, style),
-    conversationId: more.conversationId ?? null,
+    conversationId: operation.conversationId,
     host: new URL(operation.clientId).host,
     createdAt: operation.createdAt,
     input:

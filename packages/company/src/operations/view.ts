@@ -10,6 +10,8 @@ export interface OperationView {
   readonly userId: string
   /** Null for one that was proposed signed out. */
   readonly account: string | null
+  /** The conversation in which it was proposed, which is told what becomes of it; null for any other. */
+  readonly conversationId: string | null
   readonly state: OperationState
   /** The latest revision, which the next members are of. */
   readonly revision: number
@@ -45,6 +47,7 @@ export function viewOf({ operation, revision }: StoredOperation, now: number): O
     clientId: operation.client_id,
     userId: operation.user_id,
     account: operation.account,
+    conversationId: operation.conversation_id,
     state: stateOf(operation, now),
     revision: revision.revision,
     summary: revision.summary,
