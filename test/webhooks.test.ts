@@ -168,6 +168,22 @@ describe.each(stores)('webhooks on $name', { timeout: 60_000 }, ({ missing, fres
     expect(toldOf(first.got).filter((word) => word.startsWith('user'))).toHaveLength(1)
   })
 
+  test('are written for each of many conversations that change at the same moment', async () => {
+    const { desk, first, work } = await makeTold(await fresh())
+    const ids = await Promise.all(Array.from({ length: 12 }, (_, n) => desk.start(said(`Question ${n}`))))
+    for (const id of ids) await expect.poll(async () => (await desk.read(id)).status, patiently).toBe('idle')
+    await Promise.all(ids.map((id, n) => desk.talk.send(id, said(`More ${n}`))))
+    for (const id of ids) await expect.poll(async () => (await desk.read(id)).status, patiently).toBe('idle')
+    await work()
+    const all = ids.flatMap((_, n) => [`user as agent: Question ${n}`, `user as agent: More ${n}`])
+    const asked = () => toldOf(first.got).filter((word) => word.startsWith('user'))
+    await expect.poll(() => asked().length, patiently).toBe(24)
+    expect(asked().toSorted()).toEqual(all.toSorted())
+    for (const event of first.got)
+      if (event.type === 'conversation.message' && event.data.message.text?.startsWith('More'))
+        expect(event.data.conversation_id).toBe(ids[Number(event.data.message.text.slice(5))])
+  })
+
   test('tell of an operation whose outcome nobody knows, once', async () => {
     const clock = { now: 0 }
     const receiver = await receiveWebhooks(clock)
