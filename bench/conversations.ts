@@ -204,11 +204,12 @@ async function measure(place: Place): Promise<readonly string[]> {
 function sorted(figures: readonly number[]): readonly number[] {
   return [...figures].sort((one, other) => one - other)
 }
-function median(figures: readonly number[]): number {
+/** The middle one of an odd number of figures. */
+export function median(figures: readonly number[]): number {
   return sorted(figures)[Math.floor(figures.length / 2)] ?? Number.NaN
 }
 /** The median, and from where to where they are. */
-function spread(figures: readonly number[]): string {
+export function spread(figures: readonly number[]): string {
   const all = sorted(figures)
   return `${median(all).toFixed(0)} (${all[0]?.toFixed(0)} to ${all.at(-1)?.toFixed(0)})`
 }

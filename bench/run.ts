@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: product, peer and floor, each on one core, the client on another; five interleaved rounds, medians.
  * Fails when a ratio is below what we require, unless called with `--report`. `--profile=DIR` keeps a CPU profile of each
- * server; `--only=floor,product` leaves the others out, `--scenario=call`, `start`, `mcp`, `import`, `operations` or `conversations` the other ones. For
+ * server; `--only=floor,product` leaves the others out, `--scenario=call`, `start`, `mcp`, `import`, `operations`, `conversations` or `inbox` the other ones. For
  * `mcp` the other one is the bare MCP library with the same tool, in both revisions.
  */
 
@@ -15,6 +15,7 @@ import { parseArgs } from 'node:util'
 import { load, prepareCalls, prepareMcpCalls, prepareStarts } from './client.ts'
 import { measureConversations } from './conversations.ts'
 import { measureImports } from './import.ts'
+import { measureInbox } from './inbox.ts'
 import { measureOperations } from './operations.ts'
 import { makeParties, type Parties, type Ready, writeParties } from './parties.ts'
 import { type Contender, contenders, type Outcome, report, type Sample } from './report.ts'
@@ -147,6 +148,13 @@ if ((options.scenario ?? 'conversations') === 'conversations') {
   console.log(`${text}\n`)
   if (!good && !options.report) process.exitCode = 1
   if (options.scenario === 'conversations') process.exit()
+}
+
+if ((options.scenario ?? 'inbox') === 'inbox') {
+  const { text, good } = await measureInbox()
+  console.log(`${text}\n`)
+  if (!good && !options.report) process.exitCode = 1
+  if (options.scenario === 'inbox') process.exit()
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'poppyseed-bench-'))

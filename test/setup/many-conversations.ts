@@ -22,6 +22,13 @@ export interface Many {
   readonly newest: number
 }
 
+/** What is added to each number in an id: so their order is the order in which they are written, which is far quicker. */
+const firstNumber = 1_000_000
+
+/** The id of the so manieth of these, from 1 on. */
+export const idOfMany = (name: 'open' | 'waiting' | 'held' | 'closed', number: number): string =>
+  `cnv_${name}_${firstNumber + number}`
+
 type Column = ReturnType<typeof sql>
 
 /** Writes them, each with a message of the agent's and an answer. Of staff there are `staff-0`, `staff-1` and so on. */
@@ -52,7 +59,7 @@ function numbers({ db }: Scope, count: number): Column {
 async function conversations(scope: Scope, name: string, count: number, columns: Record<string, Column>) {
   if (count === 0) return
   const { company } = scope
-  const id = sql`${sql.lit(`cnv_${name}_`)} || i`
+  const id = sql`${sql.lit(`cnv_${name}_`)} || (${sql.lit(firstNumber)} + i)`
   const row: Record<string, unknown> = { company, ...conversationRow({ last_event: 2, asked: 1, answered: 1 }) }
   await insert(scope, 'poppy_conversations', count, { ...row, id, oldest_at: columns.created_at, ...columns })
   for (const [number, role] of [

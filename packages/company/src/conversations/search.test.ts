@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { conversationParts } from '../../../../test/setup/conversation-parts.ts'
 import { conversationRow } from '../../../../test/setup/conversation-rows.ts'
-import { insertMany } from '../../../../test/setup/many-conversations.ts'
+import { idOfMany, insertMany } from '../../../../test/setup/many-conversations.ts'
 import { explained } from '../../../../test/setup/plans.ts'
 import { now, operationRow, revisionRow } from '../../../../test/setup/rows.ts'
 import { stores } from '../../../../test/setup/stores.ts'
@@ -214,8 +214,8 @@ describe.each(stores)('A search on $name', { timeout: 60_000 }, ({ missing, fres
     expect(ids).toHaveLength(1200)
     expect(new Set(ids).size).toBe(1200)
     expect(ids).not.toContain(other)
-    expect((await search('agent.example', { limit: 2 })).ids).toEqual(['cnv_open_1', 'cnv_open_2'])
-    expect((await search(agent, { limit: 2 })).ids).toEqual(['cnv_open_1', 'cnv_open_2'])
+    expect((await search('agent.example', { limit: 2 })).ids).toEqual([idOfMany('open', 1), idOfMany('open', 2)])
+    expect((await search(agent, { limit: 2 })).ids).toEqual([idOfMany('open', 1), idOfMany('open', 2)])
   })
 
   test('never finds what another Company has', async () => {

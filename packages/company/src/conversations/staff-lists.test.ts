@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { conversationParts } from '../../../../test/setup/conversation-parts.ts'
-import { insertMany } from '../../../../test/setup/many-conversations.ts'
+import { idOfMany, insertMany } from '../../../../test/setup/many-conversations.ts'
 import { explained } from '../../../../test/setup/plans.ts'
 import { now } from '../../../../test/setup/rows.ts'
 import { stores } from '../../../../test/setup/stores.ts'
@@ -50,7 +50,8 @@ describe.each(stores)('The lists of the inbox on $name', { timeout: 60_000 }, ({
     } while (after !== null)
     return ids
   }
-  const numbered = (name: string, count: number) => Array.from({ length: count }, (_, at) => `cnv_${name}_${at + 1}`)
+  const numbered = (name: 'waiting' | 'held' | 'closed', count: number) =>
+    Array.from({ length: count }, (_, at) => idOfMany(name, at + 1))
 
   test('those that wait come by who waits longest, page by page', async () => {
     expect(await whole({ kind: 'waiting', limit: 40 })).toEqual(numbered('waiting', 150).toReversed())
@@ -68,7 +69,9 @@ describe.each(stores)('The lists of the inbox on $name', { timeout: 60_000 }, ({
     const open = await whole({ kind: 'open', limit: 200 })
     expect(new Set(open).size).toBe(4150)
     expect(open.length).toBe(4150)
-    expect(open.slice(0, 4).toSorted()).toEqual(['cnv_held_1', 'cnv_open_1', 'cnv_waiting_1', open[3]].toSorted())
+    expect(open.slice(0, 4).toSorted()).toEqual(
+      [idOfMany('held', 1), idOfMany('open', 1), idOfMany('waiting', 1), open[3]].toSorted(),
+    )
     const first = await reading().list({ kind: 'closed', limit: 3 })
     expect(first.conversations.map(({ id }) => id)).toEqual(numbered('closed', 3))
     const second = await reading().list({ kind: 'closed', limit: 3, after: first.after as string })

@@ -1,0 +1,125 @@
+/**
+ * The lists of the staff inbox, on both databases: each with 10,000 open and 1,000,000 closed conversations beside the same one
+ * with 100 and 100. The rounds of both take turns, so that a neighbour that has a bad minute has it for both; the pages are as
+ * long in both.
+ */
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createStaffReading } from '../packages/company/dist/conversations/staff-reading.js'
+import { listOperations } from '../packages/company/dist/operations/store.js'
+import { idOfMany, insertMany, type Many } from '../test/setup/many-conversations.ts'
+import { startPostgres } from '../test/setup/postgres-server.ts'
+import { median, spread } from './conversations.ts'
+import { type Address, partsOf } from './conversations-parts.ts'
+
+/** How much longer a list may take. */
+const mostOfFew = 1.2
+
+const rounds = 5
+const perRound = 300
+const page = 25
+const newest = 1_750_000_000_000
+
+/** A member of staff has a page of them in both; of all others there are a few, or very many. */
+const few: Many = { waiting: 25, held: 25, staff: 1, open: 50, closed: 100, unsettled: 25, done: 25, newest }
+const many: Many = {
+  ...{ waiting: 2500, held: 2500, staff: 100, open: 5000, closed: 1_000_000 },
+  ...{ unsettled: 250, done: 100_000, newest },
+}
+
+type Lists = Readonly<Record<string, () => Promise<unknown>>>
+
+/** Writes so many, and gives what reads each list. */
+async function open(
+  address: Address,
+  how: Many,
+): Promise<{ readonly lists: Lists; readonly end: () => Promise<void> }> {
+  const { parts, end } = await partsOf(address, 4)
+  const scope = await parts.scope()
+  await insertMany(scope, how)
+  const { list, counts, lastMessages } = createStaffReading(parts)
+  const staff = 'staff-0'
+  const middle = (how.closed ?? 0) / 2
+  const after = `closed.${newest - middle * 1000 + 500}.${idOfMany('closed', middle)}`
+  const whole = async (rows: Promise<{ readonly conversations: readonly { readonly id: string }[] }>) => {
+    const { conversations } = await rows
+    if (conversations.length !== page) throw new Error(`a page of ${conversations.length}`)
+    return conversations
+  }
+  const lists: Lists = {
+    waiting: () => whole(list({ kind: 'waiting', limit: page })),
+    mine: () => whole(list({ kind: 'mine', staff, limit: page })),
+    open: () => whole(list({ kind: 'open', limit: page })),
+    closed: () => whole(list({ kind: 'closed', limit: page })),
+    'closed, in the middle': () => whole(list({ kind: 'closed', limit: page, after })),
+    async settle() {
+      const found = await listOperations(scope, { unsettled: true, limit: page })
+      if (found.length !== page) throw new Error(`a page of ${found.length}`)
+    },
+    counts: () => counts(staff),
+    async 'open, with its last messages'() {
+      const ids = (await whole(list({ kind: 'open', limit: page }))).map(({ id }) => id)
+      if ((await lastMessages(ids)).size !== page) throw new Error('a message is missing')
+    },
+  }
+  return { lists, end }
+}
+
+/** Microseconds that each takes. */
+async function time(one: () => Promise<unknown>): Promise<number> {
+  const from = performance.now()
+  for (let index = 0; index < perRound; index++) await one()
+  return ((performance.now() - from) / perRound) * 1000
+}
+
+async function measure(name: string, ofFew: Address, ofMany: Address): Promise<readonly string[]> {
+  const from = performance.now()
+  const [small, large] = [await open(ofFew, few), await open(ofMany, many)]
+  const seconds = ((performance.now() - from) / 1000).toFixed(0)
+  const lines = [`inbox on ${name}: ${many.closed} closed conversations with their messages written in ${seconds} s`]
+  try {
+    for (const [list, ofSmall] of Object.entries(small.lists)) {
+      const ofLarge = large.lists[list] as () => Promise<unknown>
+      const [short, long]: [number[], number[]] = [[], []]
+      for (let round = -1; round < rounds; round++) {
+        const figures = [await time(ofSmall), await time(ofLarge)] as const
+        if (round < 0) continue
+        short.push(figures[0])
+        long.push(figures[1])
+      }
+      const ratio = median(long) / median(short)
+      lines.push(
+        `inbox on ${name}: ${list}: ${spread(long)} µs, with 100 ${spread(short)} µs: ${ratio.toFixed(2)}, at most ${mostOfFew}: ${ratio <= mostOfFew ? 'met' : 'MISSED'}`,
+      )
+    }
+  } finally {
+    await small.end()
+    await large.end()
+  }
+  return lines
+}
+
+/** Measures both databases; PostgreSQL where one comes with the development dependencies. */
+export async function measureInbox(): Promise<{ readonly text: string; readonly good: boolean }> {
+  const lines: string[] = [`inbox: medians of ${rounds} rounds, ${perRound} pages of ${page} each`]
+  const folder = mkdtempSync(join(tmpdir(), 'poppyseed-bench-inbox-'))
+  const file = (name: string): Address => ({ kind: 'sqlite', file: join(folder, name) })
+  try {
+    lines.push(...(await measure('SQLite', file('few.db'), file('many.db'))))
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+  const [ofFew, ofMany] = [await startPostgres(), await startPostgres()]
+  try {
+    if ('missing' in ofFew) lines.push(`inbox on PostgreSQL: not measured, ${ofFew.missing}`)
+    else if ('url' in ofMany)
+      lines.push(
+        ...(await measure('PostgreSQL', { kind: 'postgres', url: ofFew.url }, { kind: 'postgres', url: ofMany.url })),
+      )
+  } finally {
+    for (const server of [ofFew, ofMany]) if ('stop' in server) await server.stop()
+  }
+  return { text: lines.join('\n'), good: !lines.some((one) => one.includes('MISSED')) }
+}
