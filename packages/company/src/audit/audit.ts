@@ -1,6 +1,7 @@
 import { base64url } from '@poppyseed/protocol'
 import { sha256 } from '../crypto/hash.ts'
 import type { Scope } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
 
 /**
  * Who of the company's people did what: a row for each act, in the transaction of what it changed. It holds ids, names of tools,
@@ -68,27 +69,36 @@ export function auditId(
  * @param now milliseconds since 1970
  */
 export async function insertAudit(scope: Scope, row: NewAudit, now: number): Promise<boolean> {
-  const { db, company } = scope
   const { id, by, act, conversation, operation, detail } = row
-  const last = conversation === null ? null : await lastAt(scope, conversation)
-  const written = await db.query
-    .insertInto('poppy_audit')
-    .values({
-      company,
-      id,
-      at: last === null ? now : Math.max(now, last + 1),
-      staff_id: by.id,
-      staff_name: by.name,
-      act,
-      conversation_id: conversation,
-      operation_id: operation,
-      detail: detail === undefined ? null : JSON.stringify(detail),
-    })
-    .onConflict((conflict) => conflict.columns(['company', 'id']).doNothing())
-    .returning('id')
-    .execute()
+  const written = await insert(scope, {
+    ...{ id, act, conversation, operation, now },
+    staffId: by.id,
+    staffName: by.name,
+    detail: detail === undefined ? null : JSON.stringify(detail),
+  })
   return written.length > 0
 }
+
+const insertText = (latest: 'max' | 'greatest') => `insert into poppy_audit
+  (company, id, at, staff_id, staff_name, act, conversation_id, operation_id, detail)
+  values (:company, :id,
+    ${latest}(cast(:now as bigint), coalesce((select max(at) + 1 from poppy_audit
+      where company = :company and conversation_id = cast(:conversation as text)), 0)),
+    :staffId, :staffName, :act, cast(:conversation as text), cast(:operation as text), cast(:detail as text))
+  on conflict (company, id) do nothing returning id`
+const insert = statement<
+  {
+    readonly id: string
+    readonly act: AuditAct
+    readonly conversation: string | null
+    readonly operation: string | null
+    readonly now: number
+    readonly staffId: string
+    readonly staffName: string
+    readonly detail: string | null
+  },
+  { readonly id: string }
+>({ sqlite: insertText('max'), postgres: insertText('greatest') })
 
 /** What is known of an act that was done; null where it wasn't. */
 export async function findAudit(
@@ -166,16 +176,4 @@ export async function didSince(
     .limit(1)
     .executeTakeFirst()
   return row !== undefined
-}
-
-async function lastAt({ db, company }: Scope, conversation: string): Promise<number | null> {
-  const row = await db.query
-    .selectFrom('poppy_audit')
-    .select('at')
-    .where('company', '=', company)
-    .where('conversation_id', '=', conversation)
-    .orderBy('at', 'desc')
-    .limit(1)
-    .executeTakeFirst()
-  return row === undefined ? null : Number(row.at)
 }

@@ -63,11 +63,8 @@ export function createStaffAccounts(parts: ConversationParts): StaffAccounts {
     async openAccount(id, staff, options = {}) {
       const key = checkKey(options)
       const who = await seen(parts, staff)
-      const act = {
-        staff: who,
-        act: 'account_opened',
-        id: actId(parts, { key, staff: who, act: 'account_opened', on: id }),
-      } as const
+      const doing = { key, staff: who, act: 'account_opened' } as const
+      const act = { ...doing, id: actId(parts, { ...doing, on: id }) }
       for (;;) {
         const row = await existing(parts, id)
         requireHeld(row, who)
@@ -95,11 +92,8 @@ export function createStaffAccounts(parts: ConversationParts): StaffAccounts {
     async closeAccount(id, staff, options = {}) {
       const key = checkKey(options)
       const who = await seen(parts, staff)
-      const act = {
-        staff: who,
-        act: 'account_closed',
-        id: actId(parts, { key, staff: who, act: 'account_closed', on: id }),
-      } as const
+      const doing = { key, staff: who, act: 'account_closed' } as const
+      const act = { ...doing, id: actId(parts, { ...doing, on: id }) }
       const row = await existing(parts, id)
       const opened = await openedWith(row, who)
       const { row: after } = await changeByStaff(parts, id, act, (current) => {

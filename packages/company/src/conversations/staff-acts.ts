@@ -85,7 +85,8 @@ export function createStaffActs(parts: ConversationParts): StaffActs {
       const key = checkKey(options)
       const who = await seen(parts, staff)
       const scope = await parts.scope()
-      const act = { staff: who, act: 'took', id: actId(parts, { key, staff: who, act: 'took', on: '' }) } as const
+      const doing = { key, staff: who, act: 'took' } as const
+      const act = { ...doing, id: actId(parts, { ...doing, on: '' }) }
       for (;;) {
         const before = key === undefined ? null : await findAudit(scope, act.id)
         if (before !== null) return before.conversation === null ? null : takenBefore(before.conversation)

@@ -24,6 +24,8 @@ export interface StaffAct {
   readonly act: AuditAct
   /** The row's id in the audit: see {@link actId}. */
   readonly id: string
+  /** The key that it was made of; without one it is no other act's. */
+  readonly key: string | undefined
 }
 
 /** See {@link changeByStaff}. */
@@ -87,7 +89,7 @@ export async function isDone(
 export async function changeByStaff(
   parts: ConversationParts,
   conversation: string,
-  { staff, act, id }: StaffAct,
+  { staff, act, id, key }: StaffAct,
   decide: (row: ConversationRow) => StaffDecision | null,
 ): Promise<StaffChanged> {
   try {
@@ -96,7 +98,7 @@ export async function changeByStaff(
       checkId(conversation),
       async (row, now) => {
         // Looked at after the row was read: the change of the one before stands in the row then, and here.
-        if ((await findAudit(await parts.scope(), id)) !== null) throw doneBefore
+        if (await isDone(parts, id, key)) throw doneBefore
         const decided = decide(row)
         return decided === null ? null : withNote(row, decided, now)
       },
