@@ -21,7 +21,7 @@ export function customerCard(database: HotelDatabase, principal: Pick<SignedInPr
   return {
     title: guest.name,
     facts: {
-      ...(may.includes('loyalty') ? { Points: loyaltyPoints(database, guest.id) } : {}),
+      ...(may.includes('loyalty') ? { Points: format.number(loyaltyPoints(database, guest.id)) } : {}),
       ...(bookings ? { Bookings: bookings.filter(({ status }) => status === 'booked').length } : {}),
       ...(hidden.length > 0 ? { 'Not shown': `${hidden.join(', ')}: the guest did not allow it` } : {}),
     },
