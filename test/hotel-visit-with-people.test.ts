@@ -5,8 +5,10 @@ import type { Operation } from '@poppyseed/agent'
 import type { Staff } from 'poppyseed'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { startVisitingAgent } from '../examples/hotel/src/agent-server.ts'
+import { createPerson } from '../examples/hotel/src/person.ts'
 import { startHotel } from '../examples/hotel/src/server.ts'
 import { type HumanVisitOptions, playHumanVisit } from '../examples/hotel/src/visit-human.ts'
+import { signInAtHotel } from './setup/hotel-staff.ts'
 import { seedHotel } from './setup/seeded-hotel.ts'
 
 // `npm run visit -- --human`: an agent that asks for a person of the hotel, and the person.
@@ -77,6 +79,76 @@ describe('a visit that asks for a person', () => {
     expect((await staff.read(id)).conversation.status).toBe('closed')
     expect(said.join('\n')).not.toMatch(/Rosa|rosa/)
     expect(log).toEqual([expect.stringContaining('DEVELOPMENT MODE')])
+  })
+
+  it('is answered at the inbox, by whoever signed in at the hotel’s own staff login', async () => {
+    const { hotel, log, now } = await openHotel(night)
+    // Her page is open, so somebody is there at night too.
+    const { desk, signOut } = await signInAtHotel(hotel, 1)
+    const { end, says, said } = await visit(hotel.origin, { now, approve: async () => true })
+    await says(/Waits for a person/)
+    const [row] = (await desk.look('?list=waiting')).view.list.conversations
+    expect(row).toMatchObject({ isSignedIn: true, waitingFor: expect.stringContaining('wheelchair'), heldBy: null })
+    const id = row?.id ?? ''
+    const taken = await desk.on(id, 'take')
+    expect(taken.view.conversation).toMatchObject({ heldBy: { name: 'Rosa Vidal' }, account: { state: 'closed' } })
+    await says(/has joined/)
+
+    const opened = (await desk.on(id, 'open-account')).view.conversation
+    expect(opened?.account).toMatchObject({
+      state: 'open',
+      title: 'Maya Lindqvist',
+      facts: [{ name: 'Points', value: '1,240' }, { name: 'Bookings' }],
+      tables: [{ title: 'Bookings' }, { title: 'Notes' }],
+    })
+    expect(opened?.savedReplies.map(({ title }) => title)).toContain('Without steps')
+    await desk.on(id, 'reply', { text: 'Limonero fits.', 'data.0.name': 'room', 'data.0.value': 'limonero' })
+    await says(/A person of the hotel: “Limonero fits\.”\n.*\{"room":"limonero"\}/)
+    const stay = { 'arg.room': 'limonero', 'arg.from': '2027-06-26', 'arg.to': '2027-06-28', 'arg.guests': '1' }
+    const proposed = await desk.on(id, 'call-tool', { tool: 'book_room', ...stay })
+    expect(proposed.view.conversation?.outcome).toMatchObject({ tool: 'book_room', isOk: true })
+    await says(/is now: succeeded/)
+    const cards = (await desk.open(id)).entries.flatMap((entry) =>
+      entry.kind === 'message' && entry.operation !== null ? [entry.operation] : [],
+    )
+    expect(cards.at(-1)).toMatchObject({ name: 'book_room', state: 'succeeded' })
+
+    // Who goes leaves nobody waiting for them.
+    await signOut()
+    await says(/put it back into the queue/)
+    expect((await desk.get('', { accept: 'application/json' })).status).toBe(401)
+    const colleague = await signInAtHotel(hotel, 2)
+    expect((await colleague.desk.act('/take-next')).view.conversation?.id).toBe(id)
+    await colleague.desk.on(id, 'hand-back', { note: 'All is booked.', text: '' })
+    expect(await end).toBe('closed')
+    expect(said.join('\n')).not.toMatch(/Rosa|Pau/)
+    expect(log).toEqual([expect.stringContaining('DEVELOPMENT MODE')])
+  })
+
+  it('is nobody’s to answer but the staff’s: a guest comes to the staff’s door, and no further', async () => {
+    const { hotel, now } = await openHotel(noon)
+    const guest = createPerson()
+    const maya = { email: 'maya@example.com', password: 'sea-view-42' }
+    await guest.submit(await guest.open(`${hotel.origin}/login`), maya)
+    expect((await guest.open(`${hotel.origin}/account`)).html).toContain('Maya Lindqvist')
+    const door = await guest.open(hotel.inbox)
+    expect([new URL(door.url).pathname, door.html.includes('For those who work here')]).toEqual(['/staff/login', true])
+    expect((await guest.submit(door, maya)).status).toBe(400)
+    // Nor in the browser of an agent, whatever cookies it has.
+    const { cookie, desk } = await signInAtHotel(hotel, 1)
+    const { agent, close } = await startVisitingAgent(now)
+    onTestFinished(close)
+    const session = (await agent.forUser('maya').company(hotel.origin)).session()
+    const joined = createPerson(async (request) => {
+      const cookies = [request.headers.get('cookie'), `${cookie.name}=${cookie.value}`].filter((one) => one !== null)
+      request.headers.set('cookie', cookies.join('; '))
+      return fetch(request)
+    })
+    const { url } = await session.joinBrowser({ returnTo: hotel.inbox })
+    await joined.submit(await joined.open(url), {})
+    const turned = await joined.open(hotel.inbox)
+    expect([turned.status, turned.html.includes('Rosa Vidal')]).toEqual([403, false])
+    expect((await desk.look()).status).toBe(200)
   })
 
   it('does nothing of what is proposed where nobody is asked, or says no, and ends when the person closes', async () => {

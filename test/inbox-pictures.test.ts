@@ -79,7 +79,7 @@ describe.skipIf(chromiumMissing)('the inbox, as staff see it', { timeout: 120_00
     const account = page.getByRole('button', { name: 'Open the account' })
     await account.click()
     await expect.poll(() => page.locator('main').textContent()).toContain('Maya Lindqvist')
-    await take(page, 'account', 'aside')
+    await take(page, 'account', '#details')
     await close()
     expect(faults).toEqual([])
   })
@@ -100,7 +100,8 @@ describe.skipIf(chromiumMissing)('the inbox, as staff see it', { timeout: 120_00
 
   it('shows what came of a proposal', async () => {
     await talkWithMaya()
-    const { session } = desk.maya
+    const { session, talk } = desk.maya
+    await talk.answer({ seconds: 60 })
     const [proposed] = await session.operations.list()
     const { operation } = await session.operations.confirm(proposed?.id ?? '', {
       approve: async () => ({ approved: true }),

@@ -15,6 +15,7 @@ import { vi } from 'vitest'
 import { createPerson } from '../../examples/hotel/src/person.ts'
 import { type Hotel, startHotel } from '../../examples/hotel/src/server.ts'
 import { modelThatWrites, type Written } from '../../packages/company/test/model.ts'
+import { signInAtHotel } from './hotel-staff.ts'
 import { seedHotel } from './seeded-hotel.ts'
 
 /**
@@ -52,7 +53,6 @@ const guests = {
   maya: { email: 'maya@example.com', password: 'sea-view-42' },
   jonas: { email: 'guest2@example.com', password: 'harbour-7' },
 } as const
-const both = { rosa: 'desk1@miramar.example', pau: 'desk2@miramar.example' } as const
 const all = ['poppy:read', 'poppy:write', 'loyalty']
 
 /** What the front desk's model writes each time that it is asked, by words of what it is asked. */
@@ -164,8 +164,8 @@ export async function openDesk(): Promise<DeskStory> {
     return { talk, session }
   }
 
-  const rosa = await signInAsStaff(hotel, both.rosa, 'front-desk-1')
-  const pau = await signInAsStaff(hotel, both.pau, 'front-desk-2')
+  const rosa = await signInAtHotel(hotel, 1)
+  const pau = await signInAtHotel(hotel, 2)
   const pass = async (minutes: number) => {
     // Nobody is gone for two minutes meanwhile.
     for (let left = minutes; left > 0; left -= 1) {
@@ -288,23 +288,4 @@ function modelOf(towels: Promise<void>): MockLanguageModelV4 {
       return modelThatWrites(steps[Math.min(times, steps.length - 1)] ?? []).doStream(options)
     },
   })
-}
-
-/** Signs in at the hotel's own staff login, and asks the inbox who that is. */
-async function signInAsStaff(hotel: Hotel, email: string, password: string) {
-  let cookie = { name: '', value: '' }
-  const person = createPerson(async (request) => {
-    const answer = await fetch(request)
-    for (const line of answer.headers.getSetCookie()) {
-      const [name = '', value = ''] = (line.split(';', 1)[0] ?? '').split('=')
-      if (name.endsWith('miramar_staff')) cookie = { name, value }
-    }
-    return answer
-  })
-  await person.submit(await person.open(`${hotel.origin}/staff/login?next=/staff/desk`), { email, password })
-  const view = await fetch(hotel.inbox, {
-    headers: { cookie: `${cookie.name}=${cookie.value}`, accept: 'application/json' },
-  })
-  const { me } = (await view.json()) as { readonly me: Staff }
-  return { cookie, member: { id: me.id, name: me.name } }
 }
