@@ -67,7 +67,7 @@ describe('a visit that asks for a person', () => {
     )
     const stay = { from: '2027-06-26', to: '2027-06-28' }
     await staff.callTool(id, rosa, 'book_room', { room: 'limonero', ...stay, guests: 1 })
-    await says(/The hotel proposes, and does nothing yet: “Book Limonero for 1 guest/)
+    await says(/The hotel proposes, and has done nothing yet: “Book Limonero for 1 guest/)
     await says(/the agent confirmed them, only those/)
     await says(/is now: succeeded/)
     expect(shown.map(({ state, revision }) => [state, revision])).toEqual([['proposed', 1]])

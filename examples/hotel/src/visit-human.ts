@@ -173,15 +173,16 @@ async function told(visit: Visit, event: ConversationEvent): Promise<void> {
   if (event.type !== 'message' || event.message.role !== 'company') return
   const { sender, text, data, operation } = event.message
   const who = sender === 'human' ? 'A person of the hotel' : 'The front desk'
-  if (text !== undefined) say(`${who}: “${text}”`)
+  // A proposal says the same in its summary.
+  if (text !== undefined && operation?.state !== 'proposed') say(`${who}: “${text}”`)
   if (data !== undefined) say(`${who} gave data with it: ${JSON.stringify(data)}`)
   if (operation === undefined) return
-  if (operation.state !== 'proposed') say(`“${operation.summary}” is now: ${operation.state}.`)
+  if (operation.state !== 'proposed') say(`What was proposed is now: ${operation.state}.`)
   else await decide(visit, operation)
 }
 
 async function decide({ session, say, signal, approve: asked }: Visit, operation: Operation): Promise<void> {
-  say(`The hotel proposes, and does nothing yet: “${operation.summary}”`)
+  say(`The hotel proposes, and has done nothing yet: “${operation.summary}”`)
   if (!asked) {
     say('Nobody could be asked whether to confirm this, so nothing is done.')
     return
