@@ -35,6 +35,8 @@ const looks = [
       ] as const)),
 ] as const
 const names = Object.keys(inboxFixtures.en)
+/** Those that a phone has in another way. */
+const onPhones = ['waiting', 'waiting-empty', 'queued', 'held', 'held#details', 'refused', 'to-a-person', 'settle-one']
 
 /** What the browser kept from running or loading, and what it complained of. */
 function listenTo(page: Page): readonly string[] {
@@ -66,6 +68,36 @@ describe.skipIf(chromiumMissing)('the inbox, as it looks', () => {
     },
     300_000,
   )
+
+  it('has nothing for axe to find in what opens: menus, forms, tools, notes and handing back', async () => {
+    const page = await browser.page({ screen: 'desktop' }, { viewport: { width: 1440, height: 900 } })
+    await page.goto(`${site.origin}/en/account-open`)
+    await page.locator('.app.is-live').waitFor()
+    const found: unknown[] = []
+    const look = async (name: string) => {
+      for (const one of await axe(page)) found.push(`${name}: ${one}`)
+      await screenshot(page, `inbox-open-${name}`)
+    }
+    const openAll = (selector: string) =>
+      page.evaluate(`document.querySelectorAll('${selector}').forEach((one) => { one.name = ''; one.open = true })`)
+    await openAll('.history details, .details details, .composer details')
+    await look('details')
+    await openAll('.thread-tools details')
+    await look('actions')
+    await page.keyboard.press('Escape')
+    await page.locator('label[for=mode-note]').click()
+    await look('note')
+    await page.locator('label[for=mode-hand-back]').click()
+    await look('hand-back')
+    await page.getByText('Rita Moreno').first().click()
+    await look('menu')
+    await page.keyboard.press('Escape')
+    await page.evaluate('document.activeElement.blur()')
+    await page.keyboard.press('?')
+    await page.getByRole('dialog').waitFor()
+    await look('keys')
+    expect(found).toEqual([])
+  }, 300_000)
 
   it('fits 320 pixels and 2560, in German, and written from the right', async () => {
     const page = await browser.page()

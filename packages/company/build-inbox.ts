@@ -25,7 +25,9 @@ export async function buildInbox(): Promise<void> {
       configFile: false,
       logLevel: 'warn',
       publicDir: false,
-      oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+      // Whatever NODE_ENV says, such as a test run's: else what is shipped would have the paths of this machine in it.
+      mode: 'production',
+      oxc: { jsx: { runtime: 'automatic', importSource: 'preact', development: false } },
       resolve: { conditions: forServer ? ['module', 'node'] : ['module', 'browser'] },
       ssr: { noExternal: true },
       build: {

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ConversationView, Entry } from '../src/inbox/view.ts'
 import { Icon } from './icons.tsx'
 import { OperationInThread } from './operation.tsx'
@@ -13,41 +14,82 @@ import { Who } from './who.tsx'
 export function History({ conversation }: { readonly conversation: ConversationView }) {
   const { view, say } = useUi()
   const { parent } = conversation
+  const { ref, isNew, toEnd } = useNews(conversation.entries.at(-1)?.id)
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
-    <div class="history" role="log" aria-label={say('history')} tabIndex={0} key={conversation.id} data-history="">
-      <div class="history-inner">
-        {parent !== null && (
-          <details class="parent">
-            <summary>{say('parent')}</summary>
-            <p>
-              <a href={`${view.path}/conversations/${parent.id}${listQuery(view)}`}>{say('parentLink')}</a>
+    <div class="history-place">
+      <div
+        ref={ref}
+        class="history"
+        role="log"
+        aria-label={say('history')}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
+        tabIndex={0}
+        data-history=""
+      >
+        <div class="history-inner">
+          {parent !== null && (
+            <details class="parent">
+              <summary>{say('parent')}</summary>
+              <p>
+                <a href={`${view.path}/conversations/${parent.id}${listQuery(view)}`}>{say('parentLink')}</a>
+              </p>
+              <ol class="entries">
+                {parent.entries.map((entry) => (
+                  <EntryItem key={entry.id} entry={entry} />
+                ))}
+              </ol>
+            </details>
+          )}
+          {conversation.before !== null && (
+            <p class="earlier">
+              <a href={conversation.before}>{say('earlier')}</a>
             </p>
-            <ol class="entries">
-              {parent.entries.map((entry) => (
-                <EntryItem key={entry.id} entry={entry} />
-              ))}
-            </ol>
-          </details>
-        )}
-        {conversation.before !== null && (
-          <p class="earlier">
-            <a href={conversation.before}>{say('earlier')}</a>
-          </p>
-        )}
-        <ol class="entries">
-          {conversation.entries.map((entry) => (
-            <EntryItem key={entry.id} entry={entry} conversation={conversation} />
-          ))}
-        </ol>
-        {conversation.newest !== null && (
-          <p class="earlier">
-            <a href={conversation.newest}>{say('newest')}</a>
-          </p>
-        )}
+          )}
+          <ol class="entries">
+            {conversation.entries.map((entry) => (
+              <EntryItem key={entry.id} entry={entry} conversation={conversation} />
+            ))}
+          </ol>
+          {conversation.newest !== null && (
+            <p class="earlier">
+              <a href={conversation.newest}>{say('newest')}</a>
+            </p>
+          )}
+        </div>
       </div>
+      {isNew && (
+        <button type="button" class="button jump" onClick={toEnd}>
+          {say('newMessages')}
+        </button>
+      )}
     </div>
   )
+}
+
+/** Whoever reads further up is told that something new came below. */
+function useNews(last: string | undefined) {
+  const ref = useRef<HTMLDivElement>(null)
+  const [isAway, setAway] = useState(false)
+  const [seen, setSeen] = useState(last)
+  useEffect(() => {
+    const place = ref.current
+    if (place === null) return
+    // Laid out from below, it is at its end at 0.
+    const look = () => setAway(place.scrollTop < -40)
+    place.addEventListener('scroll', look, { passive: true })
+    return () => place.removeEventListener('scroll', look)
+  }, [])
+  useEffect(() => {
+    if (!isAway) setSeen(last)
+  }, [isAway, last])
+  return {
+    ref,
+    isNew: isAway && last !== seen,
+    toEnd() {
+      ref.current?.scrollTo({ top: 0 })
+      ref.current?.focus({ preventScroll: true })
+    },
+  }
 }
 
 function EntryItem({ entry, conversation }: { readonly entry: Entry; readonly conversation?: ConversationView }) {

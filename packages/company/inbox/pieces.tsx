@@ -144,8 +144,8 @@ export function Data({ data, label }: { readonly data: Readable; readonly label:
         <tbody>
           {data.fields.map(({ name, value }, index) => (
             <tr key={index}>
-              <th scope="row" dir="auto">
-                {name}
+              <th scope="row">
+                <bdi>{name}</bdi>
               </th>
               <td>
                 <Data data={value} label={`${label}: ${name}`} />
@@ -175,8 +175,8 @@ export function Grid({
         <thead>
           <tr>
             {columns.map((column, index) => (
-              <th key={index} scope="col" dir="auto">
-                {column}
+              <th key={index} scope="col">
+                <bdi>{column}</bdi>
               </th>
             ))}
           </tr>
@@ -185,8 +185,8 @@ export function Grid({
           {rows.map((row, index) => (
             <tr key={index}>
               {row.map((cell, place) => (
-                <td key={place} dir="auto">
-                  {cell}
+                <td key={place}>
+                  <bdi>{cell}</bdi>
                 </td>
               ))}
             </tr>

@@ -32,13 +32,13 @@ export function Thread({ conversation }: { readonly conversation: ConversationVi
           )}
         </div>
         <div class="thread-tools">
-          <Status conversation={conversation} />
           <a class="to-details button" href="#details">
             {say('details')}
           </a>
           <Actions conversation={conversation} />
         </div>
         <p class="thread-facts">
+          {conversation.waitingSince !== null && <Waits since={conversation.waitingSince} />}
           <Facts row={conversation} />
         </p>
       </header>
@@ -47,12 +47,6 @@ export function Thread({ conversation }: { readonly conversation: ConversationVi
       <Composer conversation={conversation} />
     </section>
   )
-}
-
-/** How long they wait. Who has it is among the facts. */
-function Status({ conversation }: { readonly conversation: ConversationView }) {
-  if (conversation.waitingSince !== null) return <Waits since={conversation.waitingSince} />
-  return null
 }
 
 function Waits({ since }: { readonly since: number }) {

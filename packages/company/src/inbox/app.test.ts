@@ -10,6 +10,7 @@ describe('the inbox that is shipped', () => {
       expect(text.length).toBeGreaterThan(20)
       expect(text).not.toMatch(/\bimport\s*\(|@import|url\(["']?(?!data:)|sourceMappingURL/)
     }
+    expect(script.text).not.toMatch(/fileName:|packages\/company/)
     expect(script.text).not.toMatch(/\beval\s*\(|new Function\b/)
   })
 })

@@ -73,7 +73,6 @@ export const inboxDe: InboxWords = {
   'inbox.row.closed': 'Beendet',
   'inbox.row.noMessage': 'Noch keine Nachricht',
   'inbox.row.unknownSince': 'Ungewiss seit {time}',
-  'inbox.row.language': 'Sprache: {language}',
 
   'inbox.side.agent': 'Agent des Kunden',
   'inbox.side.user': 'Kunde',
@@ -86,9 +85,6 @@ export const inboxDe: InboxWords = {
   'inbox.verified': 'Überprüft',
   'inbox.calls': 'nennt sich „{name}“',
   'inbox.status.working': 'Ihr Agent antwortet gerade',
-  'inbox.status.idle': 'Offen',
-  'inbox.status.queued': 'Wartet auf einen Menschen',
-  'inbox.status.closed': 'Beendet',
   'inbox.asked': 'Worum es geht',
   'inbox.decision': 'Was zu entscheiden ist',
   'inbox.history': 'Verlauf',
@@ -169,7 +165,6 @@ export const inboxDe: InboxWords = {
   'inbox.account.recorded': 'Das wird mit Ihrem Namen festgehalten.',
   'inbox.account.close': 'Konto schließen',
   'inbox.account.dark': 'Das Konto ist nicht mehr offen: Der Kunde hat sich abgemeldet, oder die Rechte sind andere.',
-  'inbox.account.none': 'Hier gibt es kein Konto zu sehen.',
   'inbox.account.empty': 'In diesem Konto gibt es nichts zu sehen.',
   'inbox.agent': 'Agent des Kunden',
   'inbox.agent.verified': 'Überprüft, er kommt von:',
@@ -197,7 +192,6 @@ export const inboxDe: InboxWords = {
   'inbox.tool.needsHolder': 'Übernehmen Sie das Gespräch zuerst.',
   'inbox.tool.choose': 'Auswählen',
   'inbox.tool.listHint': 'Eines pro Zeile',
-  'inbox.tool.required': 'nötig',
   'inbox.outcome': 'Was dabei herauskam',
   'inbox.outcome.done': 'Ausgeführt: {tool}',
   'inbox.outcome.refused': 'Nicht ausgeführt: {tool}',
@@ -297,13 +291,10 @@ export const inboxDe: InboxWords = {
   'inbox.why.no_agent': 'Sie haben keinen Agenten, dem Sie es zurückgeben könnten.',
   'inbox.why.already_done': 'Das ist schon geschehen.',
   'inbox.why.closed': 'Dieses Gespräch ist beendet.',
-  'inbox.why.not_waiting': 'Kein Mensch hat es; es lässt sich nicht zurücklegen.',
   'inbox.why.nobody_here': 'Gerade ist sonst niemand aus dem Team da.',
   'inbox.why.not_here': 'Diese Person ist gerade nicht da.',
   'inbox.why.signed_out': 'Der Kunde ist nicht angemeldet.',
-  'inbox.why.other_account': 'Der Kunde ist jetzt mit einem anderen Konto angemeldet.',
   'inbox.why.blocked': 'Sie haben diesen Agenten gesperrt; er hört nichts mehr.',
-  'inbox.why.no_extension': 'Der Agent des Kunden kann den Kunden nicht dazuholen.',
   'inbox.why.no_sign_in': 'Es gibt keine Anmeldung, um die Sie bitten könnten.',
 
   'inbox.refused.notFound': 'Das ist nicht mehr da. Es ist nichts geschehen.',
@@ -327,10 +318,8 @@ export const inboxDe: InboxWords = {
   'inbox.notStaff.title': 'Diese Seite ist für das Team',
   'inbox.notStaff.text':
     'Sie sind bei {organization} nicht als Teammitglied angemeldet. Melden Sie sich dort an und kommen Sie dann zurück.',
-  'inbox.notThere.title': 'Das ist nicht hier',
   'inbox.notThere.text':
     'Es gibt kein solches Gespräch und keinen solchen Vorgang, oder es wird nicht mehr aufbewahrt.',
-  'inbox.toInbox': 'Zum Posteingang',
 
   'inbox.keys': 'Tastenkürzel',
   'inbox.keys.down': 'Nächster Eintrag der Liste',

@@ -76,7 +76,6 @@ export const inboxEn = {
   'inbox.row.closed': 'Closed',
   'inbox.row.noMessage': 'No message yet',
   'inbox.row.unknownSince': 'Unknown for {time}',
-  'inbox.row.language': 'Language: {language}',
 
   // Who speaks
   'inbox.side.agent': 'Customer’s agent',
@@ -91,9 +90,6 @@ export const inboxEn = {
   'inbox.verified': 'Verified',
   'inbox.calls': 'calls itself “{name}”',
   'inbox.status.working': 'Your agent is answering',
-  'inbox.status.idle': 'Open',
-  'inbox.status.queued': 'Waiting for a person',
-  'inbox.status.closed': 'Closed',
   'inbox.asked': 'What is asked',
   'inbox.decision': 'Decision wanted',
   'inbox.history': 'History',
@@ -177,7 +173,6 @@ export const inboxEn = {
   'inbox.account.recorded': 'This is recorded, with your name.',
   'inbox.account.close': 'Close the account',
   'inbox.account.dark': 'The account is no longer open: the customer signed out, or the rights changed.',
-  'inbox.account.none': 'There is no account to see here.',
   'inbox.account.empty': 'There is nothing to see in this account.',
   'inbox.agent': 'Customer’s agent',
   'inbox.agent.verified': 'We checked where it is from:',
@@ -205,7 +200,6 @@ export const inboxEn = {
   'inbox.tool.needsHolder': 'Take the conversation first.',
   'inbox.tool.choose': 'Choose',
   'inbox.tool.listHint': 'One on each line',
-  'inbox.tool.required': 'required',
   'inbox.outcome': 'What came of it',
   'inbox.outcome.done': 'Done: {tool}',
   'inbox.outcome.refused': 'Not done: {tool}',
@@ -309,13 +303,10 @@ export const inboxEn = {
   'inbox.why.no_agent': 'You have no agent to hand it back to.',
   'inbox.why.already_done': 'This was done already.',
   'inbox.why.closed': 'This conversation is closed.',
-  'inbox.why.not_waiting': 'It is not with a person, so it can’t be put back.',
   'inbox.why.nobody_here': 'No other colleague is here right now.',
   'inbox.why.not_here': 'That colleague is not here right now.',
   'inbox.why.signed_out': 'The customer is not signed in.',
-  'inbox.why.other_account': 'The customer is signed in to another account now.',
   'inbox.why.blocked': 'You blocked this agent, and it hears nothing more.',
-  'inbox.why.no_extension': 'The customer’s agent can’t bring the customer in.',
   'inbox.why.no_sign_in': 'There is no sign-in that could be asked for.',
 
   'inbox.refused.notFound': 'This is no longer here. Nothing was done.',
@@ -335,9 +326,7 @@ export const inboxEn = {
   // Pages of their own
   'inbox.notStaff.title': 'This page is for staff',
   'inbox.notStaff.text': 'You are not signed in as a member of staff of {organization}. Sign in there, then come back.',
-  'inbox.notThere.title': 'This is not here',
   'inbox.notThere.text': 'There is no such conversation or operation, or it is no longer kept.',
-  'inbox.toInbox': 'To the inbox',
 
   // Keys and news
   'inbox.keys': 'Keyboard shortcuts',
