@@ -57,7 +57,9 @@ function Waits({ since }: { readonly since: number }) {
 
 function Asked({ conversation }: { readonly conversation: ConversationView }) {
   const { view, say } = useUi()
-  const { asked, decision, direct } = conversation
+  const { asked, direct, status } = conversation
+  // Once it is answered, the reason for which a person was asked is past too.
+  const decision = asked === null && status !== 'queued' ? null : conversation.decision
   if (asked === null && decision === null && direct === null) return null
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a long question scrolls, and has to be reached by the keyboard

@@ -54,7 +54,7 @@ export const inboxDe: InboxWords = {
   'inbox.searchedSince': 'Durchsucht bis zurück zum {date}.',
   'inbox.takeNext': 'Nächstes übernehmen',
   'inbox.search': 'Suchen',
-  'inbox.searchHint': 'Kunde, Agent, Wörter, Nummer',
+  'inbox.searchHint': 'Kunde, Agent, Wörter',
   'inbox.searchClear': 'Suche löschen',
 
   'inbox.row.waiting': 'Wartet {time}',

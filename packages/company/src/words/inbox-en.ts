@@ -56,7 +56,7 @@ export const inboxEn = {
   'inbox.searchedSince': 'Searched back to {date}.',
   'inbox.takeNext': 'Take the next',
   'inbox.search': 'Search',
-  'inbox.searchHint': 'Customer, agent, words, number',
+  'inbox.searchHint': 'Customer, agent, words',
   'inbox.searchClear': 'Clear the search',
 
   // A row
