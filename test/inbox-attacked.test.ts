@@ -196,16 +196,26 @@ describe('the staff inbox', () => {
         expect(answer.headers.get('access-control-allow-origin')).toBeNull()
       }
     }
-    for (const path of [
-      '/take-next',
-      '/leave',
-      ...acts.map((act) => `/conversations/${id}/${act}`),
-      '/operations/opn_a/settle',
-    ])
-      for (const method of ['GET', 'HEAD', 'PUT']) {
-        const answer = await ask(method, path)
-        expect([path, answer.status, answer.headers.get('allow')]).toEqual([path, 405, 'POST'])
+    for (const [path, about] of [
+      ['/take-next', ''],
+      ['/leave', ''],
+      ...acts.map((act) => [`/conversations/${id}/${act}`, `/conversations/${id}`] as const),
+      ['/operations/opn_a/settle', '/operations/opn_a'],
+    ] as const) {
+      const put = await ask('PUT', path)
+      expect([path, put.status, put.headers.get('allow')]).toEqual([path, 405, 'GET, POST, HEAD'])
+      // Loaded again, the address of a form leads to what it was about, and does nothing.
+      for (const method of ['GET', 'HEAD']) {
+        const back = await ask(method, `${path}?list=open`)
+        expect([path, back.status, back.headers.get('location')]).toEqual([
+          path,
+          303,
+          `${world.origin}/poppy/inbox${about}?list=open`,
+        ])
       }
+    }
+    expect((await rita.look(`/conversations/${id}/reply`)).view.conversation?.id).toBe(id)
+    expect(await standing(world, id)).toEqual([null, 'queued', 0])
     for (const path of [
       '/',
       '/conversations',

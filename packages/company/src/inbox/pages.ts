@@ -12,16 +12,13 @@ import type { Called } from './make-conversation.ts'
 import { makeView, type Told } from './make-view.ts'
 import { type InboxParts, type Reader, readerOf } from './parts.ts'
 import { type ConversationAct, conversationActs, type DeskAct } from './paths.ts'
-import { addressOf, isOpenable, type Opened, type Place, readPlace } from './place.ts'
+import { type AskedFor, addressOf, isOpenable, type Place, readPlace } from './place.ts'
 import { refusalOf } from './refusal.ts'
 import { noteSearch } from './searched.ts'
 import { staffOf } from './staff-member.ts'
 import type { InboxView } from './view.ts'
 
 /** The inbox over HTTP: what is shown to a browser, and the same as JSON for the script of its pages. */
-
-/** What an address has open. */
-export type AskedFor = Pick<Opened, 'kind' | 'id'> | null
 
 /** Words that an address may say were done. */
 const doneWords: ReadonlySet<string> = new Set([...conversationActs, 'settle', 'leave', 'nobodyWaits'])
@@ -49,6 +46,17 @@ export async function showInbox(request: Request, asked: AskedFor, parts: InboxP
   if (place.query !== null) await noteSearch(parts, reader, place.query)
   if (shown.conversation !== null) await parts.conversations?.noteRead(shown.conversation.id, me)
   return respond(request, withChosen(shown, query), 200)
+}
+
+/** `GET` at the address of a form: what it was about, at that one's own address. */
+export async function comeBack(request: Request, asked: AskedFor, parts: InboxParts): Promise<Response> {
+  if (wantsJson(request)) return showInbox(request, asked, parts)
+  const query = URL.parse(request.url)?.searchParams ?? new URLSearchParams()
+  const place = readPlace(query, asked !== null && isOpenable(asked.id) ? asked : null)
+  return new Response(null, {
+    status: 303,
+    headers: { ...inboxHeaders, location: parts.origin + addressOf(parts.path, place) },
+  })
 }
 
 /** `POST`: something is done to a conversation. */

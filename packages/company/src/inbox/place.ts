@@ -8,6 +8,9 @@ export type Opened =
   | { readonly kind: 'conversation'; readonly id: string; readonly before: number | null }
   | { readonly kind: 'operation'; readonly id: string }
 
+/** What an address names; null for the list alone. */
+export type AskedFor = Pick<Opened, 'kind' | 'id'> | null
+
 /** See above. */
 export interface Place {
   readonly list: InboxList
@@ -24,7 +27,7 @@ export interface Place {
 const longestQuery = 300
 
 /** Reads the query of an address; what is none, or stands there twice, isn't there. */
-export function readPlace(query: URLSearchParams, opened: Pick<Opened, 'kind' | 'id'> | null): Place {
+export function readPlace(query: URLSearchParams, opened: AskedFor): Place {
   const one = (name: string) => {
     const values = query.getAll(name)
     return values.length === 1 ? values[0] : undefined

@@ -4,6 +4,7 @@ import type { Wordings } from '../words/wording.ts'
 import { apiRoutes } from './api.ts'
 import type { InboxParts } from './parts.ts'
 import { conversationActs, deskActs } from './paths.ts'
+import type { AskedFor } from './place.ts'
 
 /** The routes of the staff inbox. What answers is loaded with the first request for it. */
 
@@ -31,6 +32,11 @@ export function inboxRoutes(
       },
       guard,
     )
+  // The answer to a form may be a page: whoever loads its address again sees what it was about, and does nothing twice.
+  const back =
+    (openedBy: (id: string) => AskedFor): Handler =>
+    async (request, id) =>
+      (await pages()).comeBack(request, openedBy(id), parts)
   return {
     [path]: at({ GET: async (request) => (await pages()).showInbox(request, null, parts) }),
     [`${path}/conversations/*`]: at({
@@ -42,17 +48,24 @@ export function inboxRoutes(
     ...Object.fromEntries(
       deskActs.map((act) => [
         `${path}/${act}`,
-        at({ POST: async (request) => (await pages()).actAtDesk(request, act, parts) }),
+        at({
+          GET: back(() => null),
+          POST: async (request) => (await pages()).actAtDesk(request, act, parts),
+        }),
       ]),
     ),
     ...Object.fromEntries(
       conversationActs.map((act) => [
         `${path}/conversations/*/${act}`,
-        at({ POST: async (request, id) => (await pages()).actInInbox(request, { act, id }, parts) }),
+        at({
+          GET: back((id) => ({ kind: 'conversation', id })),
+          POST: async (request, id) => (await pages()).actInInbox(request, { act, id }, parts),
+        }),
       ]),
     ),
     ...apiRoutes(parts, { route: path, browser: guard.browser }),
     [`${path}/operations/*/settle`]: at({
+      GET: back((id) => ({ kind: 'operation', id })),
       POST: async (request, id) => (await pages()).settleInInbox(request, id, parts),
     }),
     // The same for everybody, and nothing in them is anybody's.
