@@ -99,7 +99,7 @@ const patiently = { timeout: 20_000 }
 describe.each(stores)('A page of the inbox on $name', { timeout: 60_000 }, ({ missing, fresh }) => {
   const test = it.skipIf(missing !== null)
 
-  test('is told at once of the conversation that it has open, and of others when it has not been told a second ago', async () => {
+  test('is told at once of the conversation that it has open, and of others when it has not been told half a second ago', async () => {
     const { changes, open } = inbox(await (await fresh()).open())
     const mine = open('cnv_mine')
     const other = open('cnv_other')

@@ -71,7 +71,7 @@ const times = {
   /** Between two looks. */
   look: 5_000,
   /** Until what came soon after the last event is told. */
-  later: 200,
+  later: 100,
 } as const
 /** Seconds after which a page that was refused may ask again. */
 const refusedFor = 10
