@@ -8,6 +8,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'kysely'
+import pg from 'pg'
 import { createStaffReading } from '../packages/company/dist/conversations/staff-reading.js'
 import { listOperations } from '../packages/company/dist/operations/store.js'
 import { idOfMany, insertMany, type Many } from '../test/setup/many-conversations.ts'
@@ -117,6 +118,20 @@ async function measure(name: string, ofFew: Address, ofMany: Address): Promise<r
   return lines
 }
 
+/** Two on one server, which has the same memory for both. */
+async function twoDatabases(url: string): Promise<readonly [Address, Address]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const addresses = ['few', 'many'].map((name): Address => {
+    const address = new URL(url)
+    address.pathname = `/${name}`
+    return { kind: 'postgres', url: address.href }
+  })
+  for (const name of ['few', 'many']) await client.query(`create database ${name}`)
+  await client.end()
+  return addresses as [Address, Address]
+}
+
 /** Measures both databases; PostgreSQL where one comes with the development dependencies. */
 export async function measureInbox(): Promise<{ readonly text: string; readonly good: boolean }> {
   const lines: string[] = [`inbox: medians of ${rounds} rounds, in each the middle one of ${perRound} pages of ${page}`]
@@ -127,15 +142,12 @@ export async function measureInbox(): Promise<{ readonly text: string; readonly 
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
-  const [ofFew, ofMany] = [await startPostgres(), await startPostgres()]
+  const server = await startPostgres()
   try {
-    if ('missing' in ofFew) lines.push(`inbox on PostgreSQL: not measured, ${ofFew.missing}`)
-    else if ('url' in ofMany)
-      lines.push(
-        ...(await measure('PostgreSQL', { kind: 'postgres', url: ofFew.url }, { kind: 'postgres', url: ofMany.url })),
-      )
+    if ('missing' in server) lines.push(`inbox on PostgreSQL: not measured, ${server.missing}`)
+    else lines.push(...(await measure('PostgreSQL', ...(await twoDatabases(server.url)))))
   } finally {
-    for (const server of [ofFew, ofMany]) if ('stop' in server) await server.stop()
+    if ('stop' in server) await server.stop()
   }
   return { text: lines.join('\n'), good: !lines.some((one) => one.includes('MISSED')) }
 }

@@ -10,6 +10,7 @@ import type { Scope } from '../store/database.ts'
 import { insertNote } from './notes.ts'
 import type { ConversationRow } from './row.ts'
 import { type SearchBudget, searchConversations } from './search.ts'
+import { rememberedFor } from './search-memory.ts'
 import { createStaffReading } from './staff-reading.ts'
 
 /** Searching for a conversation: what is found, by what, how far it looks, and what never comes of it. */
@@ -216,6 +217,32 @@ describe.each(stores)('A search on $name', { timeout: 60_000 }, ({ missing, fres
     expect(ids).not.toContain(other)
     expect((await search('agent.example', { limit: 2 })).ids).toEqual([idOfMany('open', 1), idOfMany('open', 2)])
     expect((await search(agent, { limit: 2 })).ids).toEqual([idOfMany('open', 1), idOfMany('open', 2)])
+  })
+
+  test('what took long is remembered for a moment, and what was quick is not', async () => {
+    const { scope, talk } = await begin()
+    let ticks = 0
+    const search = (asOf: Scope, milliseconds: number) =>
+      searchConversations(
+        { scope: asOf, now, budget: { ...all, milliseconds }, ticks: () => (ticks += 10) },
+        { text: 'breakfast' },
+      )
+    const found = async (milliseconds: number, asOf = scope) =>
+      (await search(asOf, milliseconds)).conversations.map(({ id }) => id)
+    const slow = 40
+    const quick = 60_000
+    expect(await found(quick)).toEqual([])
+    const first = await talk(['Breakfast?'])
+    expect(await found(quick)).toEqual([first])
+    // Ten milliseconds are a quarter of what it may take.
+    expect(await found(slow)).toEqual([first])
+    const second = await talk(['Breakfast!'])
+    expect(await found(slow)).toEqual([first])
+    expect(await found(slow, { ...scope, company: 'https://other.example' })).toEqual([])
+    await scope.db.query.deleteFrom('poppy_conversations').where('id', '=', first).execute()
+    expect(await found(slow)).toEqual([])
+    ticks += rememberedFor
+    expect(await found(slow)).toEqual([second])
   })
 
   test('never finds what another Company has', async () => {

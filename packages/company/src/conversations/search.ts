@@ -4,6 +4,7 @@ import { findOperation } from '../operations/store.ts'
 import { type OperationView, viewOf } from '../operations/view.ts'
 import type { Scope } from '../store/database.ts'
 import { findExactly } from './search-exactly.ts'
+import { remembered } from './search-memory.ts'
 import { conversationsByIds } from './search-store.ts'
 import { lookThrough, type Spot } from './search-through.ts'
 import { isStorable } from './staff-input.ts'
@@ -56,7 +57,14 @@ export async function searchConversations(
     scope,
     now,
     budget = standardBudget,
-  }: { readonly scope: Scope; readonly now: number; readonly budget?: SearchBudget },
+    ticks = () => performance.now(),
+  }: {
+    readonly scope: Scope
+    readonly now: number
+    readonly budget?: SearchBudget
+    /** Milliseconds since any moment: how long something takes. */
+    readonly ticks?: () => number
+  },
   { text, since, limit = 50 }: SearchAsked,
 ): Promise<SearchFound> {
   if (typeof text !== 'string') throw new TypeError('text is what is searched for.')
@@ -88,14 +96,12 @@ export async function searchConversations(
     }
   }
 
-  const { ids, next } = await lookThrough(scope, {
-    sought,
-    exact,
-    from: from === null || from.kind === 'named' ? { half: 'open' } : from,
-    limit,
-    budget,
-    rest: otherWork,
-  })
+  const spot = from === null || from.kind === 'named' ? ({ half: 'open' } as const) : from
+  const key = JSON.stringify([scope.company, sought, writeSpot(spot), limit])
+  // The ids alone: their rows are read anew, and so are what goes by that name and who is erased meanwhile.
+  const { ids, next } = await remembered(scope.db, { key, long: budget.milliseconds / 4, ticks }, () =>
+    lookThrough(scope, { sought, exact, from: spot, limit, budget, rest: otherWork }),
+  )
   return {
     conversations: (await conversationsByIds(scope, ids)).map(recordOf),
     operations: [],
