@@ -22,6 +22,7 @@ function start(root: HTMLElement, view: InboxView): void {
       view,
       ahead: view.now - Date.now(),
       connection: 'live',
+      isFollowing: false,
       sending: null,
       loading: null,
       problem: null,

@@ -16,7 +16,9 @@ export function Bar() {
       </p>
       {live !== null && (
         <p class={`connection is-${live.connection}`} role="status">
-          <span>{say(live.connection === 'live' ? 'connection.live' : 'connection.offline')}</span>
+          {(live.connection !== 'live' || live.isFollowing) && (
+            <span>{say(live.connection === 'live' ? 'connection.live' : 'connection.offline')}</span>
+          )}
         </p>
       )}
       <details class="menu">

@@ -12,6 +12,8 @@ export type Say = <W extends InboxViewWord>(word: W, ...filling: Filling<`inbox.
 /** What the script adds to the page: nothing of it is there without. */
 export interface Live {
   readonly connection: 'live' | 'offline' | 'signed-out'
+  /** Whether the server tells by itself what changes; else it is asked now and then. */
+  readonly isFollowing: boolean
   /** The address of the form that is being sent. */
   readonly sending: string | null
   /** The address that is being loaded. */

@@ -27,7 +27,9 @@ export function followChanges(page: Page, loading: Loading): void {
     opened.addEventListener('open', () => {
       clearTimeout(doubt)
       doubt = undefined
-      if (page.state().connection === 'offline') page.set({ connection: 'live', isHushed: false })
+      const { connection, isFollowing } = page.state()
+      if (connection === 'live' && isFollowing) return
+      page.set({ isFollowing: true, ...(connection === 'offline' ? { connection: 'live', isHushed: false } : {}) })
     })
     opened.addEventListener('changed', () => void loading.refresh())
     opened.addEventListener('signed-out', () => {
@@ -52,6 +54,7 @@ export function followChanges(page: Page, loading: Loading): void {
   async function check(): Promise<void> {
     doubt = undefined
     const isThere = await loading.refresh()
+    if (source?.readyState !== EventSource.OPEN && page.state().isFollowing) page.set({ isFollowing: false })
     const { connection } = page.state()
     if (isThere && connection === 'offline') page.set({ connection: 'live', isHushed: false })
     if (!isThere && connection === 'live') page.set({ connection: 'offline' })

@@ -12,7 +12,7 @@ import type { Live } from '../ui.ts'
 export interface PageState
   extends Pick<
     Live,
-    'connection' | 'sending' | 'loading' | 'problem' | 'isHushed' | 'news' | 'notifications' | 'hasKeys'
+    'connection' | 'isFollowing' | 'sending' | 'loading' | 'problem' | 'isHushed' | 'news' | 'notifications' | 'hasKeys'
   > {
   readonly view: InboxView
   /** By how much the server's clock is ahead of this one, in milliseconds. */
