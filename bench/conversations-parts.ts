@@ -84,6 +84,7 @@ export async function partsOf(
     },
     people: {
       seen: async () => {},
+      stays: async () => {},
       gone: async () => {},
       whoComes: async () => ({ comes: false, text: 'Nobody is here.' }),
       noneCame: () => 'Nobody came.',

@@ -6,7 +6,7 @@ import { accepted, type Caller, emptyConversation } from '../../packages/company
 import { createConversationQueue, insertConversation } from '../../packages/company/src/conversations/ledger.ts'
 import { nobodyAsks } from '../../packages/company/src/conversations/listening.ts'
 import type { ConversationParts } from '../../packages/company/src/conversations/parts.ts'
-import { forgetSeen, noteSeen, type People } from '../../packages/company/src/conversations/presence.ts'
+import { forgetSeen, noteSeen, noteStays, type People } from '../../packages/company/src/conversations/presence.ts'
 import type { ConversationRow, NewReceipt } from '../../packages/company/src/conversations/row.ts'
 import type { ToolsForStaff } from '../../packages/company/src/conversations/staff-tools.ts'
 import { systemRandom } from '../../packages/company/src/crypto/random.ts'
@@ -53,6 +53,7 @@ export const receipt = (more: Partial<NewReceipt> = {}): NewReceipt => ({
 
 const nobodyHere = (scope: Scope, time: () => number): People => ({
   seen: (staff) => noteSeen(scope, staff, time()),
+  stays: async ({ id }) => void (await noteStays(scope, id, time())),
   gone: (id) => forgetSeen(scope, id),
   whoComes: async () => ({ comes: false, text: 'Nobody is here right now.' }),
   noneCame: () => 'Nobody came.',

@@ -16,6 +16,8 @@ export interface People {
   readonly whoComes: (row: ConversationRow) => Promise<WhoComes>
   /** A sign of life of a member of staff. Their colleagues are told of the first one. */
   readonly seen: (staff: Staff) => Promise<void>
+  /** A sign of life of one who was here, and has not said that they go. */
+  readonly stays: (staff: Staff) => Promise<void>
   /** A member of staff goes. */
   readonly gone: (staffId: string) => Promise<void>
   /** What is said when nobody took it in time. */
@@ -60,14 +62,22 @@ export function createPeople(options: {
     for (const [id, at] of known) if (at <= now() - timing.absence) known.delete(id)
   }
 
+  /** Their colleagues are told once. */
+  function isKnown({ id }: Staff): void {
+    const isNew = (known.get(id) ?? 0) <= now() - timing.absence
+    if (isNew) forgetOld()
+    known.set(id, now())
+    if (isNew) options.changes.changed(anything)
+  }
+
   return {
     wording,
     async seen(staff) {
       await noteSeen(await options.scope(), staff, now())
-      const isNew = (known.get(staff.id) ?? 0) <= now() - timing.absence
-      if (isNew) forgetOld()
-      known.set(staff.id, now())
-      if (isNew) options.changes.changed(anything)
+      isKnown(staff)
+    },
+    async stays(staff) {
+      if (await noteStays(await options.scope(), staff.id, now())) isKnown(staff)
     },
     async gone(id) {
       await forgetSeen(await options.scope(), id)
@@ -95,6 +105,18 @@ export async function noteSeen({ db, company }: Scope, { id, name }: Staff, now:
       })),
     )
     .execute()
+}
+
+/** Notes a sign of life of somebody who was seen before and has not gone; whether that is so. */
+export async function noteStays({ db, company }: Scope, id: string, now: number): Promise<boolean> {
+  const noted = await db.query
+    .updateTable('poppy_staff')
+    .set({ seen_at: now })
+    .where('company', '=', company)
+    .where('staff_id', '=', id)
+    .returning('staff_id')
+    .execute()
+  return noted.length > 0
 }
 
 /** Notes that somebody is gone. */

@@ -80,7 +80,8 @@ export class LiveStream implements StreamSource {
       return
     }
     this.#sink = sink
-    this.#write(`retry: ${back.lost}\n\n`)
+    // By its id a browser shows that it was here before.
+    this.#write(`retry: ${back.lost}\nid: 1\n\n`)
     // What happened between the page and its stream is asked for at once.
     this.changed(true)
   }

@@ -7,7 +7,7 @@ import { blockAgent } from '../agents/store.ts'
 import { createChanges } from '../changes/changes.ts'
 import { anything } from '../changes/wide-ears.ts'
 import { withConversation } from '../conversations/ledger.ts'
-import { noteSeen } from '../conversations/presence.ts'
+import { noteSeen, noteStays } from '../conversations/presence.ts'
 import { type Sink, sourceOf } from '../http/event-stream.ts'
 import { insertSession } from '../sessions/store.ts'
 import type { Database } from '../store/database.ts'
@@ -84,6 +84,10 @@ function inbox(db: Database, more: Partial<StaffStreamsOptions> = {}) {
         seen.push(id)
         await noteSeen(scope, rita, clock.now)
       },
+      stays: async ({ id }) => {
+        seen.push(`${id} stays`)
+        await noteStays(scope, id, clock.now)
+      },
     },
     sessionLimits: { idle: 7 * 86_400_000 },
     absence: 120_000,
@@ -103,7 +107,7 @@ describe.each(stores)('A page of the inbox on $name', { timeout: 60_000 }, ({ mi
     const { changes, open } = inbox(await (await fresh()).open())
     const mine = open('cnv_mine')
     const other = open('cnv_other')
-    expect(mine.raw()).toBe('retry: 2000\n\nevent: changed\ndata: {}\n\n')
+    expect(mine.raw()).toBe('retry: 2000\nid: 1\n\nevent: changed\ndata: {}\n\n')
     changes.changed('cnv_mine')
     await expect.poll(() => mine.events().length, patiently).toBe(2)
     expect(other.events()).toHaveLength(1)
@@ -144,10 +148,13 @@ describe.each(stores)('A page of the inbox on $name', { timeout: 60_000 }, ({ mi
     await expect.poll(() => one.raw().endsWith('\n\n:\n\n'), patiently).toBe(true)
     expect(seen).toHaveLength(2)
     clock.now += 15_000
-    await expect.poll(() => seen.length, patiently).toBe(3)
+    await expect.poll(() => seen, patiently).toEqual(['rita', 'rita', 'rita stays'])
     clock.now += 31_000
     await expect.poll(() => streams.size(), patiently).toBe(0)
     expect(one.isOver()).toBe(true)
+    const again = { headers: { 'last-event-id': '1' } }
+    page(streams.open(rita, new Request(`${company}/poppy/inbox/live`, again)))
+    expect(seen.at(-1)).toBe('rita stays')
   })
 
   test('is told that its rights are gone, and that a colleague came or went, although nobody said so', async () => {

@@ -44,7 +44,7 @@ export interface StaffStreamsOptions {
   /** Who makes a request: asked again while a stream is open. */
   readonly who: (request: Request) => Promise<Staff | null>
   /** Notes signs of life; null where there are no conversations. */
-  readonly people: Pick<People, 'seen'> | null
+  readonly people: Pick<People, 'seen' | 'stays'> | null
   readonly sessionLimits: SessionLimits
   /** Milliseconds without a sign of life after which somebody is gone. */
   readonly absence: number
@@ -136,13 +136,13 @@ export function createStaffStreams(options: StaffStreamsOptions): StaffStreams {
       else if (time - stream.askedAt >= times.ask) stream.ask()
       else if (time - stream.writtenAt >= times.keepAlive) stream.keepAlive()
     }
-    for (const one of present.values()) if (time - one.seenAt >= times.seen) note(one)
+    for (const one of present.values()) if (time - one.seenAt >= times.seen) note(one, 'stays')
     if (streams.size > 0 && time - lookedAt >= times.look) lookForAll()
   }
 
-  function note(one: Present): void {
+  function note(one: Present, sign: 'seen' | 'stays'): void {
     one.seenAt = now()
-    if (people !== null) track(people.seen(one.staff)).catch(keeper.failed)
+    if (people !== null) track(people[sign](one.staff)).catch(keeper.failed)
   }
 
   function lookForAll(): void {
@@ -196,8 +196,8 @@ export function createStaffStreams(options: StaffStreamsOptions): StaffStreams {
       present.set(staff.id, one)
       stop ??= changes.listenToAll({ told })
       timer ??= setInterval(tick, times.tick).unref()
-      // A request is a sign of life, however soon it comes after another.
-      note(one)
+      // A request is a sign of life, however soon it comes after another. Who comes back may have said meanwhile that they go.
+      note(one, request.headers.get('last-event-id') === null ? 'seen' : 'stays')
       if (ending.aborted) stream.close()
       return streamResponse(stream)
     },

@@ -311,6 +311,7 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   insertNote: (scope) => notes.insertNote(scope, { ...note, number: 2 }),
   notesOf: (scope) => notes.notesOf(scope, 'talk'),
   noteSeen: (scope) => presence.noteSeen(scope, { id: 'rita', name: 'Rita' }, later),
+  noteStays: (scope) => presence.noteStays(scope, 'rita', later),
   forgetSeen: (scope) => presence.forgetSeen(scope, 'rita'),
   seenAt: (scope) => presence.seenAt(scope, 'rita'),
   noteListening: (scope) => listening.noteListening(scope, { id: 'talk', now, endsAt: later }),
