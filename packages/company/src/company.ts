@@ -14,6 +14,7 @@ import { readCookies } from './browser/cookie.ts'
 import { createChanges } from './changes/changes.ts'
 import { anything } from './changes/wide-ears.ts'
 import { type CheckedConfig, type CompanyConfig, checkConfig } from './config.ts'
+import { standardTiming } from './conversations/care.ts'
 import { createConversations } from './conversations/create-conversations.ts'
 import { type CompanyConversations, withoutConversations } from './conversations/staff.ts'
 import { dueTurnCount } from './conversations/turn-store.ts'
@@ -237,7 +238,10 @@ export function createCompany(config: CompanyConfig): Company {
     },
   })
   const changes = createChanges({ scope: lifecycle.scope, log })
-  const rightsChanged = () => (checked.conversations === null ? undefined : changes.changed(anything))
+  const rightsChanged = () => {
+    // Nobody but an inbox shows what Sessions may do.
+    if (checked.inbox !== null && checked.conversations !== null) changes.changed(anything)
+  }
   const deliveries = createDeliveries({
     scope: lifecycle.scope,
     endpoints: checked.webhooks,
@@ -416,6 +420,13 @@ export function createCompany(config: CompanyConfig): Company {
             sessionLimits: limits,
             grantableScopes: grantableScopes(checked.signIn),
             hasAgent: config.agent !== undefined,
+            live: {
+              changes,
+              track: lifecycle.track,
+              ending: lifecycle.ending,
+              people: conversations?.parts.people ?? null,
+              absence: (conversations?.parts.settings.timing ?? standardTiming).absence,
+            },
           },
     people: peopleOf(config),
     signIn: signInOf(config, checked, addresses),

@@ -1,5 +1,6 @@
 import { cleanAgentName } from '../agents/name.ts'
 import { agentNames } from '../agents/store.ts'
+import { listeningNow } from '../conversations/listening.ts'
 import type { ConversationRecord } from '../conversations/staff-view.ts'
 import { inPlainSight } from '../operations/terms.ts'
 import type { InboxParts } from './parts.ts'
@@ -17,18 +18,20 @@ export async function rowsOf(
   const scope = await parts.scope()
   const now = parts.now()
   const ids = conversations.map(({ id }) => id)
-  const [last, names, signedIn] = await Promise.all([
+  const [last, names, signedIn, listening] = await Promise.all([
     parts.conversations.lastMessages(ids),
     agentNames(
       scope,
       conversations.map(({ agent }) => agent.clientId),
     ),
     signedInConversations(scope, ids, { now, limits: parts.sessionLimits }),
+    listeningNow(scope, { ids, now }),
   ])
   return conversations.map((record) => {
     const { id, agent, context } = record
     const name = names.get(agent.clientId)
     const said = last.get(id)
+    const agentNow = listening.get(id)
     return {
       id,
       status: record.status,
@@ -39,8 +42,8 @@ export async function rowsOf(
       personLocale: typeof context.locale === 'string' ? inPlainSight(context.locale) : null,
       isUserAvailable: typeof context.user_available === 'boolean' ? context.user_available : null,
       isDirect: record.parent !== null,
-      isConnected: null,
-      lastSeenAt: null,
+      isConnected: agentNow?.isConnected ?? null,
+      lastSeenAt: agentNow?.lastSeenAt ?? null,
       waitingSince: record.waitingSince,
       waitingFor: record.waitingFor === null ? null : inPlainSight(record.waitingFor),
       heldBy: record.heldBy,

@@ -7,6 +7,7 @@ import type { SessionLimits } from '../sessions/rights.ts'
 import type { Logger, Scope } from '../store/database.ts'
 import type { Wording, Wordings } from '../words/wording.ts'
 import type { FormTokenParts } from './form-token.ts'
+import type { StaffStreamsOptions } from './live.ts'
 import type { CheckedInbox, SignedInStaff } from './settings.ts'
 
 /** What the inbox is made of. It has no rights of its own: all that it does is done by what is in here. */
@@ -31,6 +32,8 @@ export interface InboxParts extends FormTokenParts {
   readonly grantableScopes: readonly string[]
   /** Whether there is a Company Agent that a conversation can be handed back to. */
   readonly hasAgent: boolean
+  /** What makes its pages live. */
+  readonly live: Pick<StaffStreamsOptions, 'changes' | 'track' | 'ending' | 'people' | 'absence'>
 }
 
 /** For whom something is shown: how they read, and who they are. */

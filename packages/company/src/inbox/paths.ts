@@ -29,7 +29,7 @@ export type DeskAct = (typeof deskActs)[number]
 /** All paths as the router has them: `exact`, and those that take one segment more. */
 export function inboxPaths(path: string): { readonly exact: readonly string[]; readonly below: readonly string[] } {
   return {
-    exact: [path, ...deskActs.map((act) => `${path}/${act}`)],
+    exact: [path, `${path}/live`, ...deskActs.map((act) => `${path}/${act}`)],
     below: [
       `${path}/assets/*`,
       `${path}/conversations/*`,

@@ -22,6 +22,7 @@ export function inboxRoutes(
   }: { readonly route: string; readonly browser: BrowserFinder | null; readonly wordings: Wordings },
 ): Record<string, Route> {
   if (parts === null) return {}
+  let live: Promise<Handler> | null = null
   // Staff pages are for people: an agent's browser may hold a cookie of the company's own login (5).
   const at = (methods: Readonly<Record<string, Handler>>): Route =>
     forPeople(
@@ -39,6 +40,12 @@ export function inboxRoutes(
       (await pages()).comeBack(request, openedBy(id), parts)
   return {
     [path]: at({ GET: async (request) => (await pages()).showInbox(request, null, parts) }),
+    [`${path}/live`]: at({
+      async GET(request, rest) {
+        live ??= import('./live-route.ts').then(({ liveHandler }) => liveHandler(parts))
+        return (await live)(request, rest)
+      },
+    }),
     [`${path}/conversations/*`]: at({
       GET: async (request, id) => (await pages()).showInbox(request, { kind: 'conversation', id }, parts),
     }),
