@@ -18,6 +18,8 @@ export interface InstanceTask {
   readonly now: number
   /** Whether every way in is open: rotation, Mediated Sign-In with a code, browsers. */
   readonly allWays: boolean
+  /** Whether people of the company answer, at the staff inbox: whoever the cookie `desk` names. */
+  readonly hasDesk: boolean
   /** Documents of Personal Agents, by URL. */
   readonly documents: Readonly<Record<string, unknown>>
 }
@@ -47,6 +49,12 @@ function siteAccount(request: Request) {
   return { id: `acc-${name}`, name: `${name}@example.com` }
 }
 
+/** Who is signed in as staff. */
+function deskAccount(request: Request) {
+  const name = /(?:^|; )desk=([a-z]+)/.exec(request.headers.get('cookie') ?? '')?.[1]
+  return name === undefined ? null : { id: name, name: `${name} at the desk` }
+}
+
 if (process.argv[2] !== undefined) {
   register('./tsx-loader.ts', import.meta.url)
   const task = JSON.parse(process.argv[2]) as InstanceTask
@@ -63,6 +71,7 @@ if (process.argv[2] !== undefined) {
     scopes: { 'poppy:read': 'See your bookings', 'poppy:write': 'Change your bookings', loyalty: 'See your points' },
     signIn: task.allWays ? allWays : { direct: allWays.direct, device: allWays.device },
     ...(task.allWays ? { rotation: true, browser: true } : {}),
+    ...(task.hasDesk ? { conversations: {}, staff: deskAccount } : {}),
     tools: testTools(),
     limits: false,
     log: { debug: ignore, info: ignore, warn: ignore, error: (fields, message) => console.error(message, fields) },

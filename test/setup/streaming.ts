@@ -31,6 +31,8 @@ export interface Reading {
   readonly raw: () => string
   /** The next event that isn't a comment; null when the stream has ended. */
   readonly next: () => Promise<StreamEvent | null>
+  /** Passes over all events that have come, and says how many. */
+  readonly skip: () => number
   /** Resolves when it has ended. */
   readonly ended: Promise<void>
   readonly cut: () => void
@@ -82,6 +84,11 @@ export function follow(response: IncomingMessage): Reading {
     response,
     raw: () => raw,
     ended,
+    skip() {
+      const before = given
+      given = readStream(raw).length
+      return given - before
+    },
     async next() {
       for (;;) {
         const event = readStream(raw)[given]

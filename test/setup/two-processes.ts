@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { Agent, request as httpRequest } from 'node:http'
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -16,6 +16,8 @@ export interface TwoProcesses {
   readonly origin: string
   /** Sends a request to one of them. */
   readonly send: (request: Request, instance?: 0 | 1) => Promise<Response>
+  /** Asks one of them for what doesn't end by itself. */
+  readonly open: (path: string, headers: Readonly<Record<string, string>>, instance: 0 | 1) => Promise<IncomingMessage>
   /** What `make` would send, not sent. */
   readonly caught: (make: () => Promise<unknown>) => Promise<Request>
   /** Sends `copies` of each request to each of the two, all at once; gives every answer, in no order. */
@@ -27,10 +29,10 @@ export interface TwoProcesses {
 
 const origin = 'https://miramar.example'
 
-/** Starts both on an empty database; `allWays` opens every way in, and lets Account Tokens rotate. */
+/** Starts both on an empty database; `allWays` opens every way in, and lets Account Tokens rotate; `hasDesk`: with a staff inbox. */
 export async function startTwoProcesses(
   kind: StoreAddress['kind'],
-  { allWays = false }: { readonly allWays?: boolean } = {},
+  { allWays = false, hasDesk = false }: { readonly allWays?: boolean; readonly hasDesk?: boolean } = {},
 ): Promise<TwoProcesses> {
   const database = kind === 'sqlite' ? freshFile() : await freshDatabase()
   const clock = { now: Date.now() }
@@ -45,7 +47,7 @@ export async function startTwoProcesses(
       return new Response()
     },
   })
-  const task: InstanceTask = { address: database.address, now: clock.now, allWays, documents: agent.documents }
+  const task: InstanceTask = { address: database.address, now: clock.now, allWays, hasDesk, documents: agent.documents }
   const instances = await Promise.all([startInstance(task), startInstance(task)])
   const connections = new Agent({ keepAlive: true, maxSockets: 32 })
 
@@ -61,7 +63,7 @@ export async function startTwoProcesses(
       agent: connections,
     })
     outgoing.end(body)
-    const [answer] = (await once(outgoing, 'response')) as [import('node:http').IncomingMessage]
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
     const parts: Buffer[] = []
     for await (const part of answer as AsyncIterable<Buffer>) parts.push(part)
     const headers = new Headers(Object.entries(answer.headers).map(([name, value]) => [name, String(value)]))
@@ -72,6 +74,16 @@ export async function startTwoProcesses(
     agent,
     origin,
     send,
+    async open(path, headers, instance) {
+      const { port } = instances[instance]
+      const outgoing = httpRequest({
+        ...{ host: '127.0.0.1', port, path, agent: false },
+        headers: { ...headers, host: 'miramar.example' },
+      })
+      outgoing.end()
+      const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
+      return answer
+    },
     async caught(make) {
       const { promise, resolve } = Promise.withResolvers<Request>()
       catching = resolve
