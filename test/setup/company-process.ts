@@ -71,7 +71,7 @@ if (process.argv[2] !== undefined) {
     scopes: { 'poppy:read': 'See your bookings', 'poppy:write': 'Change your bookings', loyalty: 'See your points' },
     signIn: task.allWays ? allWays : { direct: allWays.direct, device: allWays.device },
     ...(task.allWays ? { rotation: true, browser: true } : {}),
-    ...(task.hasDesk ? { conversations: {}, staff: deskAccount } : {}),
+    ...(task.hasDesk ? { conversations: {}, staff: deskAccount, customer: () => ({ title: 'Maya' }) } : {}),
     tools: testTools(),
     limits: false,
     log: { debug: ignore, info: ignore, warn: ignore, error: (fields, message) => console.error(message, fields) },
