@@ -88,6 +88,32 @@ describe.skipIf(chromiumMissing)('the staff inbox with its script, in a real bro
     expect(other).not.toBe(id)
   })
 
+  it('stays where somebody reads, and says that something new came below', async () => {
+    const site = await openInboxSite()
+    const id = await site.begin('I need a person.')
+    const page = await site.inbox(
+      await browser.context(desk, { viewport: { width: 1280, height: 600 } }),
+      `/conversations/${id}`,
+    )
+    await page.getByRole('button', { name: 'Take' }).last().click()
+    for (const number of [1, 2, 3, 4, 5, 6, 7, 8])
+      await site.talk.send(id, said(`Message ${number}.\nAnd a second line.`))
+    await page.getByRole('log').getByText('Message 8.').waitFor()
+    // It begins at its end, and stays there.
+    expect(await page.evaluate('document.querySelector("[data-history]").scrollTop')).toBe(0)
+    const first = page.getByRole('log').getByText('Message 1.')
+    await first.scrollIntoViewIfNeeded()
+    await page.mouse.move(600, 300)
+    const before = await first.boundingBox()
+    await site.talk.send(id, said('Message 9.'))
+    await page.getByRole('button', { name: 'New messages' }).waitFor()
+    expect((await first.boundingBox())?.y).toBeCloseTo(before?.y ?? Number.NaN, 0)
+    await page.getByRole('button', { name: 'New messages' }).click()
+    await expect.poll(() => page.evaluate('document.querySelector("[data-history]").scrollTop'), patiently).toBe(0)
+    expect(await page.getByRole('log').getByText('Message 9.').isVisible()).toBe(true)
+    expect(await page.getByRole('button', { name: 'New messages' }).count()).toBe(0)
+  })
+
   it('sends once: a double click, a lost network, and an answer that got lost', async () => {
     const site = await openInboxSite()
     const id = await site.begin('I need a person.')
