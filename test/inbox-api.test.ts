@@ -6,6 +6,7 @@ import { converse, pageOf, said, standingOf, words } from './setup/converse.ts'
 import { patiently } from './setup/front-desk.ts'
 import { type ApiDocument, apiWorld, caller, checkerOf } from './setup/inbox-api.ts'
 import { stores } from './setup/stores.ts'
+import { outcome } from './setup/world.ts'
 
 // The JSON API of the staff inbox, over real HTTP: what its document says is what there is, and it has no rights of its own.
 
@@ -297,6 +298,32 @@ describe.each(stores)('the JSON API of the inbox on $name', { timeout: 120_000 }
       'no-store',
       'nosniff',
     ])
+  })
+
+  test('isn’t for a browser that an agent joined, whatever other cookies it has', async () => {
+    const world = await apiWorld((await fresh()).store(), { agent: echo, browser: true })
+    const { session_id } = await world.start()
+    const assertion = await world.agent.browserAssertion(session_id, `${world.origin}/bookings`)
+    const answered = await fetch(`${world.origin}/poppy/browser-session`, {
+      method: 'POST',
+      redirect: 'manual',
+      body: new URLSearchParams({ assertion }),
+      headers: { origin: 'null', 'sec-fetch-site': 'cross-site' },
+    })
+    const cookie = answered.headers.get('set-cookie')?.split(';')[0] ?? ''
+    expect(cookie).toContain('poppy=')
+    const own = { 'x-desk': 'rita', 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' }
+    expect((await world.raw('/me', { headers: own })).status).toBe(200)
+    for (const [method, path] of [
+      ['GET', '/me'],
+      ['GET', '/openapi.json'],
+      ['GET', '/conversations'],
+      ['POST', '/take-next'],
+    ] as const) {
+      const body = method === 'POST' ? { body: '{}' } : {}
+      const answer = await world.raw(path, { method, headers: { ...own, cookie }, ...body })
+      expect([path, await outcome(answer)]).toEqual([path, '403 access_denied'])
+    }
   })
 
   test('says what is wrong of what is asked, and does nothing of it', async () => {

@@ -253,7 +253,7 @@ export function createCompany(config: CompanyConfig): Company {
     track: lifecycle.track,
     at: (point, id) => checked.faults?.atPoint?.(point, id),
   })
-  durable.push(...deliveries.durable)
+  if (checked.conversations !== null || checked.operations.list.length > 0) durable.push(...deliveries.durable)
   const outgoing = createOutgoing({ endpoints: checked.webhooks, random, poke: deliveries.poke })
   const operations = createOperations({
     operations: checked.operations.list,

@@ -67,7 +67,7 @@ export function failedApi(error: unknown, { log, random }: InboxParts): Response
  */
 async function whoAsks(request: Request, { parts, browser }: ApiRequest): Promise<SignedInStaff | Response> {
   if (isFromElsewhere(request, parts.origin)) {
-    parts.requestLimits.countConsent(request)
+    countWrong(request, parts)
     return refusal('access_denied', 403, 'Requests of pages at other sites are refused.')
   }
   // 5: an agent's browser may hold a cookie of the company's own login
@@ -75,8 +75,13 @@ async function whoAsks(request: Request, { parts, browser }: ApiRequest): Promis
     return refusal('access_denied', 403, 'This is for the company’s own people.')
   const me = await staffOf(request, parts.settings)
   if (me !== null) return me
-  parts.requestLimits.countConsent(request)
+  countWrong(request, parts)
   return refusal('sign_in_required', 401, 'Sign in as a member of staff.')
+}
+
+/** Like forms of strangers at the pages. A dashboard that was signed out and goes on asking keeps nobody else out. */
+function countWrong(request: Request, { requestLimits }: InboxParts): void {
+  if (request.method !== 'GET' && request.method !== 'HEAD') requestLimits.countConsent(request)
 }
 
 function isFromElsewhere({ headers: sent, method }: Request, origin: string): boolean {

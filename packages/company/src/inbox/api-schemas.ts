@@ -65,6 +65,7 @@ export const operationRecordSchema = z.object({
   revision: z.int(),
   summary: z.string(),
   terms: object.nullable(),
+  conversation_id: id.nullable().describe('The conversation that it was proposed in'),
   agent: z.object({ client_id: z.string(), host: z.string() }),
   expires_at: time.nullable(),
   started_at: time.nullable(),

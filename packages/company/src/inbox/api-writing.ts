@@ -67,6 +67,7 @@ export function operationToWire(view: OperationView): z.infer<typeof operationRe
     revision: view.revision,
     summary: view.summary,
     terms: view.terms === null ? null : { ...view.terms },
+    conversation_id: view.conversationId,
     agent: { client_id: view.clientId, host: new URL(view.clientId).host },
     expires_at: timeOrNull(view.expiresAt),
     started_at: timeOrNull(view.startedAt),

@@ -195,6 +195,23 @@ describe.each(stores)('deliveries in $name', { timeout: 60_000 }, ({ missing, fr
     expect(await backlog()).toMatchObject({ waiting: 2 })
   })
 
+  test('to an address that answers nothing wait for the next look, once that is seen', async () => {
+    const gate = Promise.withResolvers<Response>()
+    const hanging = await receiver(() => gate.promise)
+    const { sweep, add, backlog } = await begin([hanging], 1, { timeLimit: 3000 })
+    await add(
+      Array.from({ length: 30 }, (_, n) => `dlv_${n}`),
+      hanging,
+    )
+    const [looked] = await sweep()
+    expect(looked?.isDone).toBe(false)
+    expect(hanging.got).toHaveLength(8)
+    gate.resolve(new Response())
+    while ((await sweep())[0]?.isDone !== true);
+    expect(new Set(hanging.got).size).toBe(30)
+    expect(await backlog()).toMatchObject({ dueSince: null })
+  })
+
   test('that nobody noted as taken come again, by another instance, with the same id', async () => {
     const desk = await receiver()
     let dies = true
@@ -225,6 +242,17 @@ describe.each(stores)('deliveries in $name', { timeout: 60_000 }, ({ missing, fr
     await sweep()
     expect(await backlog()).toEqual({ waiting: 0, dueSince: null, givenUp: 1 })
     expect(log.join()).toContain('no longer has')
+  })
+
+  test('are given up like that where no address is configured any more', async () => {
+    const { sweep, add, move, backlog } = await begin([])
+    await add(['dlv_1'], { endpoint: { id: 'gone' } })
+    move(hour - 1)
+    await sweep()
+    expect(await backlog()).toMatchObject({ waiting: 1, givenUp: 0 })
+    move(hour)
+    await sweep()
+    expect(await backlog()).toEqual({ waiting: 0, dueSince: null, givenUp: 1 })
   })
 
   test('are made at once when poked, and no more once it is stopped', async () => {

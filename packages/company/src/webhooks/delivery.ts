@@ -62,21 +62,31 @@ const mostAtOnce = 8
 const mostInLook = 200
 /** Milliseconds for which nobody may have looked after an address before it counts as gone: a deploy takes a while. */
 const gonePatience = 3_600_000
+/** Milliseconds between two looks for them. */
+const gonePause = 600_000
 
 /** What came of a try. */
 type Tried =
   | { readonly how: 'taken' }
-  /** `notBefore`: milliseconds that the receiver asks for until the next try. */
-  | { readonly how: 'failed' | 'gone'; readonly why: string; readonly notBefore?: number }
+  /** `notBefore`: milliseconds that the receiver asks for until the next try. `isLate`: it didn't answer in time. */
+  | {
+      readonly how: 'failed' | 'gone'
+      readonly why: string
+      readonly notBefore?: number
+      readonly isLate?: boolean
+    }
 
 /** Makes what delivers. Nothing is done until it is swept or poked. */
 export function createDeliveries(options: DeliveryOptions): Deliveries {
-  if (options.endpoints.length === 0) return { durable: [], poke: () => {} }
   const lanes = options.endpoints.map((endpoint) => createLane(endpoint, options))
   const { now, log } = options
   const known = options.endpoints.map(({ id }) => id)
+  let lookedAt = Number.NEGATIVE_INFINITY
   const gone: DurableWork = {
     async sweep() {
+      // Nobody waits for it, and where nothing is configured any more it is all that is asked.
+      if (now() - lookedAt < gonePause) return { done: 0, isDone: true }
+      lookedAt = now()
       const done = await giveUpOthers(await options.scope(), { known, dueBefore: now() - gonePatience, now: now() })
       if (done > 0)
         log.error({ deliveries: done }, 'deliveries to addresses that `webhooks` no longer has are given up')
@@ -96,6 +106,8 @@ function createLane(endpoint: WebhookEndpoint, options: DeliveryOptions) {
   const { now, log, track, givenUp, timeLimit = standardTimeLimit } = options
   let isStopped = false
   let isPoked = false
+  /** Whether it didn't answer in time in this look: then the rest of it waits for the next one. */
+  let isHanging = false
   let running: Promise<{ readonly done: number; readonly isDone: boolean }> | null = null
 
   /** One look at a time: whoever comes meanwhile waits for it, and looks again. */
@@ -109,18 +121,19 @@ function createLane(endpoint: WebhookEndpoint, options: DeliveryOptions) {
   }
 
   async function look(): Promise<{ readonly done: number; readonly isDone: boolean }> {
+    isHanging = false
     const scope = await options.scope()
     const due = await dueDeliveries(scope, { endpoint: endpoint.id, now: now(), limit: mostInLook })
     const left = due[Symbol.iterator]()
     await Promise.all(
       Array.from({ length: Math.min(mostAtOnce, due.length) }, async () => {
         for (const delivery of left) {
-          if (isStopped) return
+          if (isStopped || isHanging) return
           await track(attendTo(scope, delivery))
         }
       }),
     )
-    return { done: due.length, isDone: due.length < mostInLook }
+    return { done: due.length, isDone: due.length < mostInLook && !isHanging }
   }
 
   async function attendTo(scope: Scope, delivery: Delivery): Promise<void> {
@@ -135,6 +148,7 @@ function createLane(endpoint: WebhookEndpoint, options: DeliveryOptions) {
         await deleteDelivery(scope, id)
         return
       }
+      if (tried.isLate === true) isHanging = true
       const about = { webhook: endpoint.name, delivery: id, event, attempts, why: tried.why }
       if (tried.how === 'gone' || attempts >= mostAttempts) {
         await giveUpDelivery(scope, { id, lease, now: now() })
@@ -180,7 +194,8 @@ function createLane(endpoint: WebhookEndpoint, options: DeliveryOptions) {
       }
     } catch (error) {
       // What an error says of itself may have the address in it.
-      return { how: 'failed', why: late.aborted ? `no answer in ${timeLimit} ms` : nameOf(error) }
+      const isLate = late.aborted
+      return { how: 'failed', why: isLate ? `no answer in ${timeLimit} ms` : nameOf(error), isLate }
     }
   }
 

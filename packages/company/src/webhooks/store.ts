@@ -95,7 +95,7 @@ export async function giveUpOthers(
     .set({ due_at: null, given_up_at: now })
     .where('company', '=', company)
     .where('due_at', '<=', dueBefore)
-    .where('endpoint', 'not in', known)
+    .$if(known.length > 0, (query) => query.where('endpoint', 'not in', known))
     .executeTakeFirst()
   return Number(numUpdatedRows)
 }
