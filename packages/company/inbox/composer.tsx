@@ -49,7 +49,10 @@ export function Composer({ conversation }: { readonly conversation: Conversation
         {conversation.allowed.reply === null ? (
           <Reply conversation={conversation} />
         ) : (
-          <TakeFirst conversation={conversation} />
+          <>
+            <Typed />
+            <TakeFirst conversation={conversation} />
+          </>
         )}
       </div>
       <div class="panel panel-note">
@@ -61,6 +64,19 @@ export function Composer({ conversation }: { readonly conversation: Conversation
         </div>
       )}
     </div>
+  )
+}
+
+/** What somebody typed who lost the conversation meanwhile: it is theirs, to be copied or sent after all. */
+function Typed() {
+  const { view, say } = useUi()
+  const { act, text, note } = view.entered
+  const typed = [note, text].filter((one) => one !== undefined && one !== '').join('\n\n')
+  if (typed === '' || (act !== 'reply' && act !== 'hand-back')) return null
+  return (
+    <Field id="typed" label={say('typed')}>
+      <textarea id="typed" rows={2} dir="auto" readOnly defaultValue={typed} />
+    </Field>
   )
 }
 

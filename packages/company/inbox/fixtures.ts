@@ -128,6 +128,20 @@ export function fixtures({
         allowed: { ...none, take: 'A colleague has this conversation.', close: 'A colleague has this conversation.' },
       },
     },
+    'lost-to-other': {
+      ...frame,
+      list: { ...frame.list, name: 'open' },
+      conversation: {
+        ...queued,
+        status: 'idle',
+        responder: 'human',
+        waitingSince: null,
+        heldBy: { id: 'desk2', name: 'Ben Adeyemi' },
+        allowed: { ...none, take: 'A colleague has this conversation.', close: 'A colleague has this conversation.' },
+      },
+      notice: { kind: 'refused', text: words['why.held_by_other'] ?? '' },
+      entered: { act: 'reply', text: 'Dear Maya, the boiler was off that night.' },
+    },
     'with-the-agent': {
       ...frame,
       list: { ...frame.list, name: 'open' },

@@ -127,6 +127,7 @@ export const inboxDe: InboxWords = {
   'inbox.handBack.noteHint': 'Was er wissen soll. Das sehen nur Ihr Team und Ihr Agent.',
   'inbox.handBack.text': 'Letztes Wort an die andere Seite',
   'inbox.handBack.send': 'An Ihren Agenten zurückgeben',
+  'inbox.typed': 'Was Sie geschrieben haben',
   'inbox.optional': 'freiwillig',
   'inbox.saved': 'Vorlagen',
   'inbox.fields': 'Angaben hinzufügen',

@@ -133,6 +133,7 @@ export const inboxEn = {
   'inbox.handBack.noteHint': 'What it should know. Only your team and your agent see this.',
   'inbox.handBack.text': 'Last word to the other side',
   'inbox.handBack.send': 'Hand back to your agent',
+  'inbox.typed': 'What you typed',
   'inbox.optional': 'optional',
   'inbox.saved': 'Saved replies',
   'inbox.fields': 'Add details',
