@@ -132,6 +132,8 @@ describe.each(stores)('the staff inbox on $name', { timeout: 60_000 }, ({ missin
     const { desk, rita } = await openInbox(await fresh(), { operations: bookings() })
     await rita.page()
     const id = await desk.start(said('Book two nights, please.'))
+    // Else the reply that is being written comes too late, and stands there as a draft.
+    await expect.poll(async () => (await desk.read(id)).status, patiently).toBe('idle')
     await rita.on(id, 'take')
     const out = await rita.open(id)
     expect(out.rights).toMatchObject({ isSignedIn: false, granted: [] })
