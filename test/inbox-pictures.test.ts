@@ -91,7 +91,7 @@ describe.skipIf(chromiumMissing)('the inbox, as staff see it', { timeout: 120_00
     await talkWithMaya()
     const { page, at, faults, close } = await open(scheme, screen)
     await at(`/conversations/${desk.maya.talk.id}?list=mine`)
-    await expect.poll(() => page.locator('main').textContent()).toContain('Limonero for 1 guest')
+    await expect.poll(() => page.locator('main').textContent()).toContain('put the low bed into Limonero')
     await take(page, `workspace-${screen === 'phone' ? 'phone' : scheme}`)
     await close()
     expect(faults).toEqual([])
@@ -100,6 +100,8 @@ describe.skipIf(chromiumMissing)('the inbox, as staff see it', { timeout: 120_00
   it('shows what came of a proposal', async () => {
     await talkWithMaya()
     const { session, talk } = desk.maya
+    const stay = { room: 'limonero', from: '2027-06-26', to: '2027-07-03', guests: 1 }
+    await desk.hotel.company.conversations.callTool(talk.id, desk.rosa, 'book_room', stay)
     await talk.answer({ seconds: 60 })
     const [proposed] = await session.operations.list()
     const { operation } = await session.operations.confirm(proposed?.id ?? '', {
@@ -144,7 +146,7 @@ describe.skipIf(chromiumMissing)('the inbox, as staff see it', { timeout: 120_00
   })
 })
 
-/** What Rosa said to Maya's agent, and proposed: once. */
+/** What Rosa noted, and said to Maya's agent: once. */
 async function talkWithMaya(): Promise<void> {
   const staff = desk.hotel.company.conversations
   const { id } = desk.maya.talk
