@@ -157,10 +157,4 @@ async function talkWithMaya(): Promise<void> {
     text: 'Yes, gladly. We put the low bed into Limonero, and the mirror comes down to 1.10 m. The way from the street is level, and breakfast can be had in the courtyard.',
     data: { room: 'limonero', bed_height_cm: 46, step_free: true },
   })
-  await staff.callTool(id, desk.rosa, 'book_room', {
-    room: 'limonero',
-    from: '2027-06-26',
-    to: '2027-07-03',
-    guests: 1,
-  })
 }

@@ -1,6 +1,6 @@
 import type { SignedInPrincipal } from 'poppyseed'
 import { bookingsOf } from './bookings.ts'
-import { formatFor } from './format.ts'
+import { counted, formatFor } from './format.ts'
 import { hotelScopes } from './scopes.ts'
 import { guestById } from './sessions.ts'
 import type { HotelDatabase } from './sql.ts'
@@ -31,21 +31,21 @@ export function customerCard(database: HotelDatabase, principal: Pick<SignedInPr
 
 type Bookings = ReturnType<typeof bookingsOf>
 
+/** Few columns: it stands beside a conversation. */
 function bookingsTable(bookings: Bookings) {
   return {
     title: 'Bookings',
-    columns: ['Number', 'Room', 'Stay', 'Guests', 'Total', 'Deposit', 'State'],
+    columns: ['Booking', 'Stay', 'Price'],
     rows: bookings.map(({ id, roomName, arrival, departure, guests, total, deposit, status }) => [
-      id,
-      roomName,
-      format.stay(arrival, departure),
-      String(guests),
-      format.money(total),
-      deposit > 0 ? format.money(deposit) : '',
-      status,
+      `${id} ${roomName}`,
+      `${format.stay(arrival, departure)}, ${counted(guests, 'guest')}`,
+      status === 'cancelled' ? 'Cancelled' : priceOf(total, deposit),
     ]),
   }
 }
+
+const priceOf = (total: number, deposit: number) =>
+  deposit > 0 ? `${format.money(total)}, ${format.money(deposit)} of it paid` : format.money(total)
 
 function notesTable(bookings: Bookings) {
   return {
