@@ -1,9 +1,10 @@
-import { mkdirSync, statSync } from 'node:fs'
+import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { axe, chromiumMissing, openBrowser, type TestBrowser } from './setup/browser.ts'
 import { type DeskStory, openDesk } from './setup/desk-story.ts'
+import { smallerPng } from './setup/smaller-png.ts'
 
 // The pictures of docs/staff-inbox.md, of a day at the hotel's front desk. They are taken anew by
 //   PICTURES=docs/inbox npx vitest run test/inbox-pictures.test.ts
@@ -54,8 +55,8 @@ async function open(scheme: 'light' | 'dark' = 'light', screen: keyof typeof siz
 async function take(page: Page, name: string, part?: string): Promise<void> {
   const path = join(folder, `${name}.png`)
   await page.evaluate('document.fonts.ready')
-  if (part === undefined) await page.screenshot({ path })
-  else await page.locator(part).first().screenshot({ path })
+  const picture = part === undefined ? await page.screenshot() : await page.locator(part).first().screenshot()
+  writeFileSync(path, smallerPng(picture))
   expect([name, await axe(page)]).toEqual([name, []])
   expect([name, await page.evaluate('document.documentElement.scrollWidth <= innerWidth')]).toEqual([name, true])
   expect(statSync(path).size).toBeLessThan(largest)

@@ -18,7 +18,8 @@ export function OperationInThread({ operation }: { readonly operation: Operation
   const { view, say } = useUi()
   const isOpen = operation.state === 'proposed'
   return (
-    <section class="operation" aria-label={`${say('operation')}: ${operation.summary}`}>
+    // No landmark: the same operation may stand in several messages.
+    <article class="operation" aria-label={`${say('operation')}: ${operation.summary}`}>
       <p class="operation-head">
         <span class="label">{say('operation')}</span>
         <StateOf operation={operation} />
@@ -54,7 +55,7 @@ export function OperationInThread({ operation }: { readonly operation: Operation
           <a href={`${view.path}/operations/${operation.id}?list=settle`}>{say('operation.open')}</a>
         </p>
       )}
-    </section>
+    </article>
   )
 }
 
