@@ -1,12 +1,12 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { authorizationQuery, formOn } from './setup/consent.ts'
-import { converse, said, standingOf } from './setup/converse.ts'
-import { patiently } from './setup/front-desk.ts'
-import { atDesk } from './setup/inbox.ts'
+import { converse, pageOf, said, standingOf, words } from './setup/converse.ts'
+import { makeFrontDesk, patiently } from './setup/front-desk.ts'
+import { atDesk, staffLogin } from './setup/inbox.ts'
 import { stores } from './setup/stores.ts'
 import { follow, type Reading } from './setup/streaming.ts'
 import { startTwoProcesses, type TwoProcesses } from './setup/two-processes.ts'
-import { type Tokens, verifierOf } from './setup/world.ts'
+import { type Tokens, verifierOf, type World } from './setup/world.ts'
 
 // The inbox is live: two processes are one Company, the Personal Agent turns to one, and staff have their pages open at the other.
 
@@ -153,6 +153,43 @@ describe.each(stores)('at two processes on $name', { timeout: 120_000 }, ({ name
     expect((await live('', { 'sec-fetch-site': 'cross-site' })).response.statusCode).toBe(403)
     expect((await live('', { cookie: 'site=maya' })).response.statusCode).toBe(401)
     expect((await live('?conversation=..')).response.statusCode).toBe(400)
+  })
+})
+
+describe.each(stores)('at two instances on $name', { timeout: 60_000 }, ({ missing, fresh }) => {
+  const test = it.skipIf(missing !== null)
+
+  test('an agent that waits for events is there as one with a stream is, and nobody asks while its conversation is with the Company Agent', async () => {
+    const desk = await makeFrontDesk(await fresh(), {
+      agent: async function* () {
+        yield { type: 'text', text: 'Yes.' }
+      },
+      ...staffLogin,
+    })
+    const rita = atDesk(desk.worlds[1] as World, 'rita')
+    await rita.page()
+    const id = await desk.start(said('Is breakfast included?'))
+    await expect.poll(async () => (await desk.read(id)).status, patiently).toBe('idle')
+    const { cursor } = await desk.read(id)
+    const early = desk.talk.read(id, `?wait=30&cursor=${cursor}`)
+    expect((await rita.open(id)).isConnected).toBeNull()
+    await desk.talk.handoff(id)
+    const page = await pageOf(await early)
+    expect(page.status).toBe('queued')
+    // It was there when that was said.
+    await expect.poll(async () => (await rita.open(id)).isConnected, patiently).toBe(true)
+    desk.clock.now += 6_000
+    await expect.poll(async () => (await rita.open(id)).isConnected, patiently).toBe(false)
+    const waits = desk.talk.read(id, `?wait=30&cursor=${page.cursor}`)
+    await expect.poll(async () => (await rita.open(id)).isConnected, patiently).toBe(true)
+    const [row] = (await rita.look()).view.list.conversations
+    expect([row?.id, row?.isConnected]).toEqual([id, true])
+    await rita.on(id, 'take')
+    expect(words((await pageOf(await waits)).events)).toEqual(['idle/human'])
+    // It is expected to ask again a moment later; then it is gone.
+    expect((await rita.open(id)).isConnected).toBe(true)
+    desk.clock.now += 6_000
+    await expect.poll(async () => (await rita.open(id)).isConnected, patiently).toBe(false)
   })
 })
 
