@@ -21,13 +21,13 @@ const mostOfFew = 1.2
 
 const rounds = 5
 const perRound = 201
-const page = 25
+const page = 50
 const newest = 1_750_000_000_000
 
 /** A member of staff has a page of them in both; of all others there are a few, or very many. */
-const few: Many = { waiting: 25, held: 25, staff: 1, open: 50, closed: 100, unsettled: 25, done: 25, newest }
+const few: Many = { waiting: 50, held: 50, staff: 1, open: 50, closed: 100, unsettled: 50, done: 50, newest }
 const many: Many = {
-  ...{ waiting: 2500, held: 2500, staff: 100, open: 5000, closed: 1_000_000 },
+  ...{ waiting: 2500, held: 2500, staff: 50, open: 5000, closed: 1_000_000 },
   ...{ unsettled: 250, done: 100_000, newest },
 }
 

@@ -1,5 +1,6 @@
 import type { Staff } from '../conversations/held.ts'
 import type { Scope } from '../store/database.ts'
+import { pageSize } from '../store/page-size.ts'
 import type { AuditTable } from '../store/tables.ts'
 
 /** Who of the company's people did what, read: newest first, page by page. */
@@ -67,7 +68,7 @@ export async function readAudit(scope: Scope, asked: AuditAsked = {}): Promise<A
   const rows = await query
     .orderBy('at', 'desc')
     .orderBy('id', 'desc')
-    .limit(limit + 1)
+    .limit(pageSize(limit + 1))
     .execute()
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)

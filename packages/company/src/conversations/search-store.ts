@@ -1,5 +1,6 @@
 import { isId, type WireEventMessage } from '@poppyseed/protocol'
 import type { Scope } from '../store/database.ts'
+import { pageSize } from '../store/page-size.ts'
 import { statement } from '../store/statement.ts'
 import { type ConversationRow, conversationColumns } from './row.ts'
 import type { Place } from './staff-store.ts'
@@ -77,8 +78,8 @@ export async function candidates(
     .where('company', '=', company)
     .where('closed_at', half === 'open' ? 'is' : 'is not', null)
   if (after !== undefined) query = query.where((eb) => eb(eb.refTuple(time, 'id'), '<', eb.tuple(after.at, after.id)))
-  const rows = await query.orderBy(time, 'desc').orderBy('id', 'desc').limit(limit).execute()
-  return rows.map((row) => ({
+  const rows = await query.orderBy(time, 'desc').orderBy('id', 'desc').limit(pageSize(limit)).execute()
+  return rows.slice(0, limit).map((row) => ({
     id: row.id,
     at: row.at ?? 0,
     clientId: row.client_id,

@@ -133,7 +133,7 @@ describe.each(stores)('The lists of the inbox on $name', { timeout: 60_000 }, ({
       waiting: [{ kind: 'waiting' }, 'poppy_conversations_waiting'],
       mine: [{ kind: 'mine', staff: 'staff-7' }, 'poppy_conversations_held'],
       open: [{ kind: 'open' }, 'poppy_conversations_open'],
-      closed: [{ kind: 'closed' }, 'poppy_conversations_by_closed_at'],
+      closed: [{ kind: 'closed' }, 'poppy_conversations_closed'],
     } as const satisfies Record<string, readonly [ConversationsAsked, string]>
     await plans()
     for (const [asked, index] of Object.values(lists)) {

@@ -1,6 +1,7 @@
 import type { ConversationStatus } from '@poppyseed/protocol'
 import { sql } from 'kysely'
 import type { Scope } from '../store/database.ts'
+import { pageSize } from '../store/page-size.ts'
 import { type ConversationRow, conversationColumns } from './row.ts'
 
 /**
@@ -14,6 +15,11 @@ const read = ({ db, company }: Scope) =>
     .selectFrom('poppy_conversations')
     .select([...conversationColumns])
     .where('company', '=', company)
+
+/** The first rows of a query. */
+async function firstOf(query: ReturnType<typeof read>, limit: number): Promise<readonly ConversationRow[]> {
+  return (await query.limit(pageSize(limit)).execute()).slice(0, limit)
+}
 
 /** Where a page ends: the time that its list goes by, and the id, of its last one. */
 export interface Place {
@@ -36,7 +42,7 @@ export async function waitingConversations(scope: Scope, { after, limit }: Piece
   let query = read(scope).where('status', '=', status('queued')).where('queued_at', 'is not', null)
   if (after !== undefined)
     query = query.where((eb) => eb(eb.refTuple('queued_at', 'id'), '>', eb.tuple(after.at, after.id)))
-  return query.orderBy('queued_at').orderBy('id').limit(limit).execute()
+  return firstOf(query.orderBy('queued_at').orderBy('id'), limit)
 }
 
 /** The first of {@link waitingConversations}. */
@@ -66,7 +72,7 @@ export async function openConversations(
   if (filter.status === 'queued') query = query.where('queued_at', 'is not', null)
   if (after !== undefined)
     query = query.where((eb) => eb(eb.refTuple('created_at', 'id'), '<', eb.tuple(after.at, after.id)))
-  return query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
+  return firstOf(query.orderBy('created_at', 'desc').orderBy('id', 'desc'), limit)
 }
 
 /** The closed ones, those that were closed last first. */
@@ -77,7 +83,7 @@ export async function closedConversations(
   let query = filtered(scope, filter).where('closed_at', 'is not', null)
   if (after !== undefined)
     query = query.where((eb) => eb(eb.refTuple('closed_at', 'id'), '<', eb.tuple(after.at, after.id)))
-  return query.orderBy('closed_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
+  return firstOf(query.orderBy('closed_at', 'desc').orderBy('id', 'desc'), limit)
 }
 
 function filtered(scope: Scope, filter: ConversationFilter) {
@@ -96,7 +102,7 @@ export async function countForStaff(
   { staffId, most }: { readonly staffId: string; readonly most: number },
 ): Promise<{ readonly waiting: number; readonly mine: number; readonly settle: number }> {
   const conversations = () =>
-    db.query.selectFrom('poppy_conversations').select('id').where('company', '=', company).limit(most)
+    db.query.selectFrom('poppy_conversations').select('id').where('company', '=', company).limit(pageSize(most))
   const counted = await db.query
     .selectNoFrom(({ selectFrom, fn }) => [
       selectFrom(
@@ -119,14 +125,15 @@ export async function countForStaff(
           .where('company', '=', company)
           .where('unknown_since', 'is not', null)
           .orderBy('unknown_since')
-          .limit(most)
+          .limit(pageSize(most))
           .as('settle'),
       )
         .select(fn.countAll<number>().as('count'))
         .as('settle'),
     ])
     .executeTakeFirstOrThrow()
-  return { waiting: Number(counted.waiting), mine: Number(counted.mine), settle: Number(counted.settle) }
+  const upTo = (number: number | null) => Math.min(Number(number), most)
+  return { waiting: upTo(counted.waiting), mine: upTo(counted.mine), settle: upTo(counted.settle) }
 }
 
 /** Those that have to be looked at by now. */

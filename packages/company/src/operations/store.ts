@@ -1,6 +1,7 @@
 import type { Scope } from '../store/database.ts'
 import { askedText, forMany } from '../store/for-many.ts'
 import { gathered } from '../store/gather.ts'
+import { pageSize } from '../store/page-size.ts'
 import { statement } from '../store/statement.ts'
 import type { GrantsTable, OperationsTable, RevisionsTable } from '../store/tables.ts'
 import { type Entry, entryOf, type StoredOperation, type TrailEntry } from './agreement.ts'
@@ -216,7 +217,7 @@ export interface OperationFilter {
 /** Operations, newest first; the unsettled ones with the oldest first. */
 export async function listOperations(scope: Scope, filter: OperationFilter): Promise<readonly StoredOperation[]> {
   const { account, clientId, userId, name, state, unsettled = false, after, limit } = filter
-  let query = read(scope).limit(limit)
+  let query = read(scope).limit(pageSize(limit))
   if (account !== undefined) query = query.where('operation.account', '=', account)
   if (clientId !== undefined) query = query.where('operation.client_id', '=', clientId)
   if (userId !== undefined) query = query.where('operation.user_id', '=', userId)
@@ -237,7 +238,7 @@ export async function listOperations(scope: Scope, filter: OperationFilter): Pro
       )
     query = query.orderBy('operation.created_at', 'desc').orderBy('operation.id', 'desc')
   }
-  return (await query.execute()).map(stored)
+  return (await query.execute()).slice(0, limit).map(stored)
 }
 
 /** Proposals that are over their time and not yet noted as expired. */

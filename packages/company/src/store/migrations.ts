@@ -446,13 +446,14 @@ const migrations: readonly Migration[] = [
         ends_at: 'time',
       })
       await createIndex('poppy_listeners', ['company', 'ends_at'])
-      // The lists of the inbox, each in its order: what is in none of them costs nothing. Two take the place of an earlier index.
-      for (const replaced of ['queued_at', 'held_by'])
+      // The lists of the inbox, each in its order: what is in none of them costs nothing. Three take the place of an earlier index.
+      for (const replaced of ['queued_at', 'held_by', 'closed_at'])
         await query.schema.dropIndex(`poppy_conversations_by_${replaced}`).execute()
       for (const [name, columns, where] of [
         ['waiting', ['company', 'queued_at', 'id'], sql<boolean>`status = 'queued' and queued_at is not null`],
         ['held', ['company', 'held_by', 'created_at', 'id'], sql<boolean>`held_by is not null`],
         ['open', ['company', 'created_at', 'id'], sql<boolean>`closed_at is null`],
+        ['closed', ['company', 'closed_at', 'id'], sql<boolean>`closed_at is not null`],
       ] as const)
         await query.schema
           .createIndex(`poppy_conversations_${name}`)
