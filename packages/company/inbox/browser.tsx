@@ -11,8 +11,13 @@ import { insertReply, makeTyped } from './browser/typed.ts'
 /** Makes live what the server drew: the same view, from the page itself. Without it everything works, by links and forms. */
 
 const root = document.getElementById('inbox')
-const state = document.getElementById('inbox-view')?.textContent
-if (root !== null && state) start(root, JSON.parse(state) as InboxView)
+const state = document.getElementById('inbox-view')
+if (root !== null && state?.textContent) {
+  const view = JSON.parse(state.textContent) as InboxView
+  // What it has of an account would stay in the page, however dark the account goes.
+  state.remove()
+  start(root, view)
+}
 
 function start(root: HTMLElement, view: InboxView): void {
   const shortcuts = 'poppyseed-inbox-shortcuts'

@@ -1,5 +1,5 @@
 import type { Loading } from './loading.ts'
-import type { Page } from './page.tsx'
+import { focusTitle, type Page } from './page.tsx'
 import { closeMenus } from './sending.ts'
 import { chooseMode } from './typed.ts'
 
@@ -81,7 +81,7 @@ export function listenToKeys(page: Page, loading: Loading): void {
       menu?.querySelector('summary')?.focus()
       event.preventDefault()
     } else if (isTyping(active)) {
-      find<HTMLElement>('#thread-title, #list-title')?.focus({ preventScroll: true })
+      focusTitle(root)
     } else if (location.hash === '#details') {
       location.replace('#thread')
     } else if (view.notice !== null) {

@@ -1,7 +1,7 @@
-import type { InboxView } from '../../src/inbox/view.ts'
+import type { ConversationView, InboxView } from '../../src/inbox/view.ts'
 import { listQuery } from '../ui.ts'
 import { type Answer, ask } from './asking.ts'
-import type { Page } from './page.tsx'
+import { focusTitle, type Page } from './page.tsx'
 
 /** Gets views: of another address of the inbox, or of this one anew. */
 
@@ -100,7 +100,7 @@ export function makeLoading(page: Page): Loading {
       if (location.hash !== '') location.replace('#thread')
       history.pushState(null, '', address)
       here = ownAddress()
-      page.root.querySelector<HTMLElement>('#thread-title, #list-title')?.focus({ preventScroll: true })
+      focusTitle(page.root)
     },
     refresh() {
       if (refreshing !== null) {
@@ -115,7 +115,10 @@ export function makeLoading(page: Page): Loading {
   }
 }
 
-/** What was told of the last act stays until the next one: the page is the same, only newer. */
+/**
+ * What was told of the last act stays until the next one: the page is the same, only newer. What a tool answered stays no longer
+ * than the rights that it ran with.
+ */
 function withWhatWasTold(fresh: InboxView, before: InboxView): InboxView {
   const { notice, entered, conversation } = before
   if (fresh.conversation?.id !== conversation?.id || fresh.operation?.id !== before.operation?.id) return fresh
@@ -126,6 +129,15 @@ function withWhatWasTold(fresh: InboxView, before: InboxView): InboxView {
     conversation:
       fresh.conversation === null
         ? null
-        : { ...fresh.conversation, outcome: fresh.conversation.outcome ?? conversation?.outcome ?? null },
+        : { ...fresh.conversation, outcome: fresh.conversation.outcome ?? outcomeOf(conversation, fresh.conversation) },
   }
+}
+
+function outcomeOf(before: ConversationView | null, now: ConversationView): ConversationView['outcome'] {
+  if (before === null || now.account.state === 'dark') return null
+  const isSame =
+    before.heldBy?.id === now.heldBy?.id &&
+    before.rights.isSignedIn === now.rights.isSignedIn &&
+    before.agent.isBlocked === now.agent.isBlocked
+  return isSame ? before.outcome : null
 }

@@ -29,6 +29,12 @@ export interface Page {
   readonly drawn: (then: (state: PageState, before: PageState) => void) => void
 }
 
+/** Has the focus where somebody begins to read: at the title of what is open, else of the list, which comes first on a page. */
+export function focusTitle(root: HTMLElement): void {
+  const title = root.querySelector<HTMLElement>('#thread-title') ?? root.querySelector<HTMLElement>('#list-title')
+  title?.focus({ preventScroll: true })
+}
+
 /** Takes over what the server drew. */
 export function makePage(
   root: HTMLElement,

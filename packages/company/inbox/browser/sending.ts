@@ -1,6 +1,6 @@
 import { ask } from './asking.ts'
 import { addressOf, type Loading } from './loading.ts'
-import type { Page } from './page.tsx'
+import { focusTitle, type Page } from './page.tsx'
 import type { Typed } from './typed.ts'
 
 /**
@@ -75,7 +75,7 @@ export function sendForms(page: Page, loading: Loading, typed: Typed, changed: (
       const box = matchMedia('(pointer: fine)').matches ? find('#reply-text') : null
       ;(box ?? find('#thread-title') ?? find('#list-title'))?.focus({ preventScroll: true })
     } else if (hadFocus && (document.activeElement === document.body || document.activeElement === null)) {
-      find('#thread-title, #list-title')?.focus({ preventScroll: true })
+      focusTitle(root)
     }
   }
 }
