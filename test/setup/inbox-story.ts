@@ -33,7 +33,7 @@ const polite = (told: { handedOffAt: number }): CompanyAgent =>
   }
 
 /** The customer as the company shows them to staff. */
-const customer: CompanyConfig['customer'] = ({ account }) => ({
+const customer: NonNullable<CompanyConfig['customer']> = ({ account }) => ({
   title: `Guest ${account}`,
   facts: { Passport: 'X-482-913' },
   tables: [{ title: 'Stays', columns: ['Room'], rows: [['Mirador']] }],
@@ -191,4 +191,5 @@ export async function choose(page: Page, what: string): Promise<void> {
 }
 
 /** What a `<details>` is opened by. */
-export const summary = (within: Page | Locator, text: string) => within.locator('summary').filter({ hasText: text })
+export const summary = (within: Page | Locator, text: string | RegExp) =>
+  within.locator('summary').filter({ hasText: text })

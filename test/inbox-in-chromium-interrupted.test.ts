@@ -1,0 +1,129 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { chromiumMissing, openBrowser, type TestBrowser } from './setup/browser.ts'
+import { openInboxStory, parts, patiently, summary } from './setup/inbox-story.ts'
+import { guests } from './setup/site.ts'
+
+// What goes away while a member of staff has a page of the inbox open: the network, the server, the customer's sign-in.
+
+let browser: TestBrowser
+
+beforeAll(async () => {
+  if (!chromiumMissing) browser = await openBrowser()
+})
+
+afterAll(async () => {
+  if (!chromiumMissing) await browser.close()
+})
+
+const rita = { id: 'rita', name: 'Rita Alvarez' }
+
+describe.skipIf(chromiumMissing)('an open page of the inbox', { timeout: 120_000 }, () => {
+  it('says that the network is gone, keeps what was typed, sends it once when it is back, and shows what it missed', async () => {
+    const story = await openInboxStory(browser)
+    const context = await story.browserOf('rita')
+    const page = await story.pageIn(context)
+    const maya = await story.begin('Get me a person.')
+    await parts(page).row('A refund over the limit.').click()
+    await parts(page).take.click()
+    await parts(page).box.pressSequentially('I am still')
+    await context.setOffline(true)
+    await parts(page).alert.getByText('You are offline.').waitFor()
+    await parts(page).box.pressSequentially(' here.')
+    await maya.talk.send('Are you there?')
+    await parts(page).send.click()
+    await parts(page).alert.getByText('This could not be sent. What you typed is kept.').waitFor()
+    expect(await parts(page).box.inputValue()).toBe('I am still here.')
+    expect(await parts(page).log.getByText('Are you there?').count()).toBe(0)
+
+    await context.setOffline(false)
+    await parts(page).log.getByText('Are you there?').waitFor()
+    expect(await parts(page).box.inputValue()).toBe('I am still here.')
+    await parts(page).send.click()
+    await maya.hears('human: I am still here.')
+    await expect.poll(() => parts(page).box.inputValue(), patiently).toBe('')
+
+    // The server goes, and no browser says so: the page finds out by itself, and goes on by itself.
+    await parts(page).box.fill('And here again.')
+    await story.goAway()
+    await parts(page).send.click()
+    await parts(page).alert.getByText('This could not be sent. What you typed is kept.').waitFor()
+    await page.getByText('Offline', { exact: true }).waitFor()
+    await story.company.conversations.note(maya.id, rita, 'Written meanwhile.')
+    await story.comeBack()
+    await parts(page).log.getByText('Written meanwhile.').waitFor()
+    await page.getByText('Live', { exact: true }).waitFor()
+    expect(await parts(page).box.inputValue()).toBe('And here again.')
+    await parts(page).send.click()
+    await maya.hears('human: And here again.')
+    await expect.poll(() => parts(page).box.inputValue(), patiently).toBe('')
+    // Live again, not only loaded once.
+    await maya.talk.send('Thank you.')
+    await parts(page).log.getByText('Thank you.').waitFor()
+    expect(maya.heard.filter((line) => line.startsWith('human: '))).toEqual([
+      'human: I am still here.',
+      'human: And here again.',
+    ])
+  })
+
+  it('shows nothing of the account from the moment that the customer is signed out: by the agent, on the account page, or by the company [4.9.signs-out-sessions, 4.9.disconnect]', async () => {
+    const story = await openInboxStory(browser)
+    await story.signIn()
+    const page = await story.at('rita')
+    const maya = await story.begin('Get me a person.')
+    await parts(page).row('A refund over the limit.').click()
+    await parts(page).take.click()
+    await parts(page).box.waitFor()
+
+    /** Opens the account and runs a tool with its rights, on a page that came with both from the server. */
+    const open = async () => {
+      await page.getByRole('button', { name: 'Open the account' }).click()
+      await parts(page).details.getByText('X-482-913').waitFor()
+      await page.reload()
+      await page.locator('.app.is-live').waitFor()
+      await summary(parts(page).details, /^My bookings$/i).click()
+      await page.getByRole('form', { name: 'My bookings' }).getByRole('button', { name: 'Run' }).click()
+      await parts(page).details.getByText('acc-maya', { exact: true }).waitFor()
+      expect(await shown(page)).toEqual(['acc-maya', 'X-482-913', 'Mirador'])
+    }
+    const isDark = async () => {
+      await page.getByText('The account is no longer open: the customer signed out, or the rights changed.').waitFor()
+      expect(await shown(page)).toEqual([])
+      expect(await page.getByRole('status').getByText('The customer’s account was closed.').count()).toBe(1)
+    }
+    const again = async (text: string) => {
+      await expect(maya.talk.send(text)).rejects.toMatchObject({ code: 'sign_in_required' })
+      await story.signIn()
+      await maya.talk.send(text)
+      await page.getByRole('button', { name: 'Open the account' }).waitFor()
+      expect(await shown(page)).toEqual([])
+    }
+
+    await open()
+    await story.session.signOut()
+    await isDark()
+
+    await again('I am signed in again.')
+    await open()
+    const own = await (await browser.context()).newPage()
+    await own.goto(`${story.origin}/poppy/agents`)
+    await own.locator('[name=user]').fill(guests.maya.user)
+    await own.locator('[name=password]').fill(guests.maya.password)
+    await own.getByRole('button', { name: 'Sign in' }).click()
+    await own.getByRole('button', { name: 'Disconnect' }).click()
+    await isDark()
+    await own.context().close()
+
+    await again('And once more.')
+    await open()
+    await story.company.agents.block(story.clientId)
+    await isDark()
+    await page.getByText('You blocked this agent.').waitFor()
+  })
+})
+
+/** What of the account is anywhere in the page, or kept by it. */
+async function shown(page: Page): Promise<readonly string[]> {
+  const all = `${await page.content()} ${await page.evaluate('JSON.stringify([{ ...sessionStorage }, { ...localStorage }])')}`
+  return ['acc-maya', 'X-482-913', 'Mirador'].filter((text) => all.includes(text))
+}
