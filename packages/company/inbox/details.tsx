@@ -14,11 +14,12 @@ export function Details({ conversation }: { readonly conversation: ConversationV
   const { context, rights, audit } = conversation
   return (
     <section class="details" id="details" aria-label={say('details')} tabIndex={-1} key={conversation.id}>
-      <p class="details-back">
+      <div class="details-back">
+        <h1>{say('details')}</h1>
         <a href="#thread" class="button" data-to-thread="">
           {say('details.back')}
         </a>
-      </p>
+      </div>
       {conversation.account.state !== 'none' && (
         <Panel title={say('account')} isOpen>
           <Account account={conversation.account} conversation={conversation} />
