@@ -171,7 +171,7 @@ export const apiReads = {
           act: entry.act as 'read',
           conversation_id: entry.conversation,
           operation_id: entry.operation,
-          detail: entry.detail === null ? null : { ...entry.detail },
+          detail: entry.detail === null ? null : told(entry.detail),
         })),
         after: page.after,
       }
@@ -218,6 +218,11 @@ export const apiReads = {
     },
   }),
 } as const
+
+/** Which grant an account was opened under is for the Company to compare: its id leaves it nowhere. */
+function told({ grant: _, epoch: __, ...detail }: Readonly<Record<string, unknown>>): Record<string, unknown> | null {
+  return Object.keys(detail).length === 0 ? null : detail
+}
 
 const countToWire = ({ number, isMore }: { readonly number: number; readonly isMore: boolean }) => ({
   number,
