@@ -2,6 +2,7 @@ import { type BrowserFinder, forPeople } from '../browser/people-only.ts'
 import type { Handler, Route } from '../http/router.ts'
 import type { Wordings } from '../words/wording.ts'
 import { apiRoutes } from './api.ts'
+import { ownReads } from './own-reads.ts'
 import type { InboxParts } from './parts.ts'
 import { conversationActs, deskActs } from './paths.ts'
 import type { AskedFor } from './place.ts'
@@ -27,7 +28,7 @@ export function inboxRoutes(
   const at = (methods: Readonly<Record<string, Handler>>): Route =>
     forPeople(
       {
-        methods,
+        methods: ownReads(methods),
         crossOrigin: false,
         fail: async (error, request) => (await pages()).inboxFailed(error, request, parts),
       },
