@@ -178,6 +178,7 @@ async function tell(
     entered: isRefused ? { ...fields.entered, act } : {},
   }
   const view = await viewOrNothing(parts, reader, place, told)
+  if (isRefused) await noteShown(parts, reader, view)
   return respond(request, view ?? (await makeView(parts, reader, { ...place, opened: null }, told)), statusOf(called))
 }
 
@@ -196,7 +197,9 @@ async function tellRefused(
     text: reader.wording.say('inbox.refused.ours'),
   }
   const shown: Told = { notice: { kind: 'refused', text }, entered: fields === null ? {} : { ...fields.entered, act } }
-  const view = await viewOrNothing(parts, reader, place, shown)
+  // What another site sends shows nobody what it is about.
+  const view = fields === null ? null : await viewOrNothing(parts, reader, place, shown)
+  await noteShown(parts, reader, view)
   const response = await respond(
     request,
     view ?? (await makeView(parts, reader, { ...place, opened: null }, shown)),
@@ -205,6 +208,12 @@ async function tellRefused(
   const wait = answer.headers.get('retry-after')
   if (wait !== null) response.headers.set('retry-after', wait)
   return response
+}
+
+/** What was done stands in the record by itself; who was refused, and is shown the conversation with that, has read it. */
+async function noteShown(parts: InboxParts, { me }: Reader, view: InboxView | null): Promise<void> {
+  const shown = view?.conversation ?? null
+  if (shown !== null) await parts.conversations?.noteRead(shown.id, { id: me.id, name: me.name })
 }
 
 /** The view; null where what it has open is not there. */
