@@ -56,7 +56,7 @@ export function makePage(
     state: () => state,
     set(change) {
       const before = state
-      state = { ...state, ...change }
+      state = afterSignOut({ ...state, ...change })
       const keep = [keepFocus(root), keepPlace(root)]
       draw()
       for (const back of keep) back()
@@ -77,6 +77,14 @@ export function makePage(
     )
     document.title = titleOf(view)
   }
+}
+
+/** Nothing of the customer's account stays on a screen whose member of staff is signed out; what they typed does. */
+function afterSignOut(state: PageState): PageState {
+  const { conversation } = state.view
+  if (state.connection !== 'signed-out' || conversation === null) return state
+  const account = conversation.account.state === 'open' ? ({ state: 'closed' } as const) : conversation.account
+  return { ...state, view: { ...state.view, conversation: { ...conversation, account, outcome: null } } }
 }
 
 /** Tells the time below it. Only what shows a running time is drawn anew. */
