@@ -113,11 +113,14 @@ describe('the staff inbox', () => {
       expect([name, answer.status]).toEqual([name, status])
       expect(await answer.text()).toContain('Nothing was done.')
     }
+    expect(await standing(world, id)).toEqual([null, 'queued', 0])
     world.clock.now += 3_600_000
     const old = await rita.post(`/conversations/${id}/note`, { token, once, text: 'Typed for long.' })
     expect(old.status).toBe(410)
     expect(await old.text()).toContain('Typed for long.')
-    expect(await standing(world, id)).toEqual([null, 'queued', 0])
+    // Nobody was here for an hour: who looks at it finds that it waits no longer.
+    const [held, , notes] = await standing(world, id)
+    expect([held, notes]).toEqual([null, 0])
     // What is refused is a form; the page that is shown with that has one that is good.
     expect((await rita.on(id, 'take')).status).toBe(200)
   })
