@@ -47,7 +47,7 @@ async function visit(address: string, options: Options = {}) {
   return { end, said, says }
 }
 
-describe('a visit that asks for a person', () => {
+describe('a visit that asks for a person', { timeout: 180_000 }, () => {
   it('waits, is answered by one, confirms what they propose once the guest agreed, goes on when handed back, and ends', async () => {
     const { hotel, staff, log, now } = await openHotel(noon)
     const shown: Operation[] = []

@@ -58,7 +58,7 @@ async function bookingsOf(session: Session) {
 const proposedIn = (messages: readonly { readonly operation?: Operation | undefined }[]) =>
   messages.flatMap(({ operation }) => (operation ? [operation] : []))
 
-describe('the hotel’s tools and operations behind a model', () => {
+describe('the hotel’s tools and operations behind a model', { timeout }, () => {
   it('are searched, read and proposed for a guest’s agent, which alone confirms; the text comes out plain [7.4.no-markup]', async () => {
     const model = modelThatWrites(
       [{ call: 'search_rooms', input: stay }],
