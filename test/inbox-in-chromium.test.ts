@@ -75,7 +75,7 @@ describe.each(ways)('two at the desk and an agent, on $name', { timeout: 120_000
       await form.getByRole('button', { name: 'Propose' }).click()
       // It stands where it was proposed, and again where its outcome was told.
       const card = (page: typeof rita) =>
-        parts(page).log.getByRole('region', { name: 'Proposal: 2 nights in a sea view room, 260 €.' }).first()
+        parts(page).log.getByRole('article', { name: 'Proposal: 2 nights in a sea view room, 260 €.' }).first()
       for (const page of [rita, omar]) await card(page).getByText('Waits for confirmation').waitFor()
       await expect.poll(() => maya.proposed.length, patiently).toBe(1)
       const { operation } = await story.session.operations.confirm(maya.proposed[0] ?? '', {
