@@ -97,13 +97,21 @@ describe.each(stores)('On $name', ({ missing, fresh }) => {
     while (!isBack(before, count())) await new Promise((resolve) => setTimeout(resolve, 20))
     // Nothing is asked for anybody any more: what is due is looked for as if nobody had been there.
     const asked = async () => {
-      await new Promise((resolve) => setTimeout(resolve, 50))
+      await quiet()
       queries = 0
       for (let tick = 0; tick < 5; tick++) {
         vi.advanceTimersByTime(1000)
-        await new Promise((resolve) => setTimeout(resolve, 20))
+        await quiet()
       }
       return queries
+    }
+    /** What was begun is over: nothing more is asked for a while, however busy the machine is. */
+    async function quiet(): Promise<void> {
+      for (let still = 0, seen = queries; still < 5; still++) {
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        if (queries !== seen) still = 0
+        seen = queries
+      }
     }
     const after = await asked()
     const open = await stream(id)
