@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import { caller } from '../../../../test/setup/conversation-parts.ts'
 import { grantRow, now as start } from '../../../../test/setup/rows.ts'
@@ -75,6 +76,24 @@ describe.each(stores)('What staff do, on $name,', { timeout: 60_000 }, ({ missin
       expect(
         (await audit()).filter(({ did, conversation }) => did === `rita ${act}` && conversation === id),
       ).toHaveLength(1)
+    }
+  })
+
+  test('is in the audit or is not done: where that row cannot be written, all of it is taken back', async () => {
+    const { scope, first, second, queued, row, events, audit } = await begin()
+    for (const [act, run] of acts) {
+      const id = await queued()
+      await first.staff.take(id, rita)
+      const before = { row: await row(id), events: await events(id), notes: (await first.staff.read(id)).notes }
+      const options = { key: `form-${id}` }
+      await sql`alter table poppy_audit rename column detail to gone`.execute(scope.db.query)
+      await expect(run(second.staff, id, options)).rejects.toThrow()
+      await sql`alter table poppy_audit rename column gone to detail`.execute(scope.db.query)
+      expect({ row: await row(id), events: await events(id), notes: (await first.staff.read(id)).notes }).toEqual(
+        before,
+      )
+      await run(second.staff, id, options)
+      expect((await audit()).filter(({ conversation }) => conversation === id).at(-1)?.did).toBe(`rita ${act}`)
     }
   })
 
