@@ -65,6 +65,9 @@ describe('which decision is wanted', () => {
     expect(decide(wanted, [])).toBe('A refund over the limit.')
     expect(decide({ ...wanted, status: 'idle' }, [], { asked: question })).toBe('A refund over the limit.')
     expect(decide({ ...wanted, status: 'idle' }, [])).toBeNull()
+    // Told in the words of the question itself, it stands on top already.
+    expect(decide({ ...wanted, waitingFor: 'One.' }, [], { asked: question })).toBeNull()
+    expect(decide({ ...wanted, waitingFor: 'One.' }, [])).toBe('One.')
     expect(decide({ ...wanted, status: 'closed' }, [], { asked: question })).toBeNull()
   })
 

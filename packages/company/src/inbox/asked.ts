@@ -57,7 +57,11 @@ export function decisionOf(
 ): string | null {
   if (conversation.status === 'closed') return null
   const isWanted = conversation.status === 'queued' || open.asked !== null
-  if (conversation.waitingFor !== null && isWanted) return inPlainSight(conversation.waitingFor)
+  if (conversation.waitingFor !== null && isWanted) {
+    const reason = inPlainSight(conversation.waitingFor)
+    // What stands above it already isn't said twice.
+    if (!open.asked?.text.startsWith(reason)) return reason
+  }
   for (const event of events.toReversed()) {
     if (event.type === 'message' && event.message.operation !== undefined) {
       const operation = open.operations.get(event.message.operation.operation_id)
