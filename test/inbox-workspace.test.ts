@@ -1,4 +1,4 @@
-import type { CompanyAgent } from 'poppyseed'
+import { type CompanyAgent, ToolError, tool } from 'poppyseed'
 import { describe, expect, it } from 'vitest'
 import { lists } from './setup/bookings.ts'
 import { converse, said, standingOf } from './setup/converse.ts'
@@ -18,6 +18,30 @@ async function openDesk(fresh: FreshStore, config: Parameters<typeof makeFrontDe
 
 describe.each(stores)('the workspace on $name', { timeout: 60_000 }, ({ missing, fresh }) => {
   const test = it.skipIf(missing)
+
+  test('says that nothing was done only where that is so: what a tool did before it failed or ran out of time stays done', async () => {
+    const tools = [
+      tool({
+        name: 'open_the_door',
+        description: 'Opens it.',
+        run: () => {
+          throw new ToolError('It is open, and it can’t be locked again.')
+        },
+      }),
+      tool({ name: 'heat', description: 'Heats.', timeout: 1, run: () => new Promise<never>(() => {}) }),
+      tool({ name: 'bill', description: 'Writes it.', scope: 'poppy:read', run: () => ({}) }),
+    ]
+    const { desk, rita } = await openDesk(await fresh(), { tools })
+    const id = await desk.start(said('Hello?'))
+    await rita.on(id, 'take')
+    const told = async (name: string) => (await rita.on(id, 'call-tool', { tool: name })).view
+    for (const name of ['open_the_door', 'heat']) {
+      const { notice, conversation } = await told(name)
+      expect(notice?.text).toBe('The tool could not do this. Look whether something was done before you try again.')
+      expect(conversation?.outcome).toMatchObject({ tool: name, isOk: false })
+    }
+    expect((await told('bill')).notice?.text).toBe('The tool refused this. Nothing was done.')
+  })
 
   test('goes back page by page through a long history, with each note where it was written, and says what is asked on each', async () => {
     const { desk, rita } = await openDesk(await fresh())

@@ -171,7 +171,9 @@ async function tell(
       headers: { ...inboxHeaders, location: parts.origin + addressOf(parts.path, place, { done: word }) },
     })
   const isRefused = called !== null && !called.outcome.ok
-  const text = reader.wording.say(isRefused ? 'inbox.refused.tool' : `inbox.done.${word}`)
+  const text = reader.wording.say(
+    called === null || called.outcome.ok ? `inbox.done.${word}` : toolWord(called.outcome),
+  )
   const told: Told = {
     notice: { kind: isRefused ? 'refused' : 'done', text },
     called,
@@ -243,6 +245,17 @@ function withChosen(view: InboxView, query: URLSearchParams): InboxView {
         )[0]
   return text === undefined ? view : { ...view, entered: { act: 'reply', text } }
 }
+
+/** What a tool answers once it ran: what it did until then stays done. */
+const afterItRan: ReadonlySet<string> = new Set([
+  'tool_failed',
+  'tool_timeout',
+  'temporarily_unavailable',
+  'rate_limited',
+])
+
+const toolWord = ({ error }: { readonly error: string }) =>
+  afterItRan.has(error) ? 'inbox.refused.toolFailed' : 'inbox.refused.tool'
 
 function statusOf(called: Called | null): number {
   if (called === null || called.outcome.ok) return 200

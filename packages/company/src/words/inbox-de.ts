@@ -195,7 +195,7 @@ export const inboxDe: InboxWords = {
   'inbox.tool.listHint': 'Eines pro Zeile',
   'inbox.outcome': 'Was dabei herauskam',
   'inbox.outcome.done': 'Ausgeführt: {tool}',
-  'inbox.outcome.refused': 'Nicht ausgeführt: {tool}',
+  'inbox.outcome.refused': 'Nicht gelungen: {tool}',
   'inbox.outcome.nothing': 'Es kam keine Antwort.',
   'inbox.audit': 'Wer was getan hat',
   'inbox.audit.none': 'Noch hat niemand etwas getan.',
@@ -310,6 +310,8 @@ export const inboxDe: InboxWords = {
     'Der Vorschlag hat sich inzwischen geändert, und es ist nichts geschehen. Sehen Sie ihn noch einmal an.',
   'inbox.refused.settled': 'Der Ausgang ist schon bekannt. Es ist nichts geschehen.',
   'inbox.refused.tool': 'Das Werkzeug hat das abgelehnt. Es ist nichts geschehen.',
+  'inbox.refused.toolFailed':
+    'Das Werkzeug konnte das nicht. Sehen Sie nach, ob doch etwas geschehen ist, bevor Sie es noch einmal versuchen.',
   'inbox.refused.tooMany':
     'Das war zu viel auf einmal, und es ist nichts geschehen. Warten Sie {time} und versuchen Sie es dann noch einmal.',
   'inbox.refused.ours':
