@@ -62,12 +62,12 @@ export async function openInboxStory(
         {
           conversations: {},
           operations: bookings(),
-          customer,
           ...staffLogin,
           agent: agent ?? polite(told),
           now,
           ...(store === undefined ? {} : { store }),
           ...config,
+          customer: config.customer ?? customer,
         },
       )
       companies.push(made)
