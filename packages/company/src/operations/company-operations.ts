@@ -1,6 +1,6 @@
 import { type OperationState, operationStates, PoppyError } from '@poppyseed/protocol'
 import { auditId, findAudit, insertAudit } from '../audit/audit.ts'
-import { checkKey, type StaffOptions } from '../conversations/staff-input.ts'
+import { checkKey, isStorable, type StaffOptions } from '../conversations/staff-input.ts'
 import type { Logger } from '../store/database.ts'
 import type { StoredOperation, TrailEntry } from './agreement.ts'
 import { cancel } from './cancelling.ts'
@@ -115,8 +115,13 @@ export function createCompanyOperations(
     Object.freeze({ ...view, page: view.account === null ? null : pageOf(view.id) })
   const recordOf = (stored: StoredOperation) => withPage(viewOf(stored, parts.now()))
 
+  /** Null for what no id can be: a database may take offence at it. */
+  async function current(id: unknown): Promise<StoredOperation | null> {
+    return typeof id === 'string' && isStorable(id) ? currentOperation(parts, id) : null
+  }
+
   async function existing(id: string): Promise<StoredOperation> {
-    const found = typeof id === 'string' ? await currentOperation(parts, id) : null
+    const found = await current(id)
     if (found === null) throw new PoppyError('operation_not_found', { description: `There is no operation ${id}.` })
     return found
   }
@@ -151,7 +156,7 @@ export function createCompanyOperations(
 
   return {
     async get(id) {
-      const found = typeof id === 'string' ? await currentOperation(parts, id) : null
+      const found = await current(id)
       return found === null ? null : recordOf(found)
     },
 
@@ -165,6 +170,8 @@ export function createCompanyOperations(
       }
       if (state !== undefined && !operationStates.includes(state))
         throw new TypeError(`state is one of: ${operationStates.join(', ')}.`)
+      // Nothing is of what can't be kept.
+      if (![account, clientId, name].every((one = '') => isStorable(one))) return { operations: [], after: null }
       if (isUnsettled !== undefined && isUnsettled !== true) throw new TypeError('isUnsettled is true, or is left out.')
       const found = await listOperations(await parts.scope(), {
         ...(account === undefined ? {} : { account }),
@@ -184,7 +191,7 @@ export function createCompanyOperations(
       }
     },
 
-    trail: async (id) => trailOf(await parts.scope(), id),
+    trail: async (id) => (isStorable(id) ? trailOf(await parts.scope(), id) : []),
 
     async revise(id, { revision: from, ...proposal }, { by }, options = {}) {
       const act = await acting('revised', id, by, options)
@@ -250,7 +257,8 @@ export function createCompanyOperations(
 
     async settle(id, outcome, settlement, options = {}) {
       const { row, wasDone } = await acting('settled', id, settlement.by, options)
-      if (wasDone) return recordOf(await existing(id))
+      // What no id can be is told as one that isn't there.
+      if (wasDone || !isStorable(id)) return recordOf(await existing(id))
       return once(id, row.id, async () => {
         const settled = await settle(await parts.scope(), id, outcome, settlement, {
           now: parts.now,
