@@ -66,6 +66,23 @@ describe.skipIf(chromiumMissing)('an open page of the inbox', { timeout: 120_000
     ])
   })
 
+  it('shows nothing of the account from the moment that the member of staff is signed out, and keeps what they typed', async () => {
+    const story = await openInboxStory(browser)
+    await story.signIn()
+    const page = await story.at('rita')
+    await story.begin('Get me a person.')
+    await parts(page).row('A refund over the limit.').click()
+    await parts(page).take.click()
+    await parts(page).box.fill('Half a sentence')
+    await page.getByRole('button', { name: 'Open the account' }).click()
+    await parts(page).details.getByText('X-482-913').waitFor()
+    await page.context().clearCookies()
+    await page.getByRole('link', { name: 'Mine' }).click()
+    await page.getByText('You are signed out. What you typed is kept in this tab.').waitFor()
+    expect(await shown(page)).toEqual([])
+    expect(await parts(page).box.inputValue()).toBe('Half a sentence')
+  })
+
   it('shows nothing of the account from the moment that the customer is signed out: by the agent, on the account page, or by the company [4.9.signs-out-sessions, 4.9.disconnect]', async () => {
     const story = await openInboxStory(browser)
     await story.signIn()
