@@ -1,6 +1,6 @@
 import type { HeardMessage } from 'poppyseed'
 import { describe, expect, it } from 'vitest'
-import { readWish, wishOf } from './front-desk-reading.ts'
+import { about, readWish, wishOf } from './front-desk-reading.ts'
 
 const rooms = [
   { slug: 'faro', name: 'Faro' },
@@ -46,5 +46,61 @@ describe('what the front desk reads in a message', () => {
       said('for three people'),
     ]
     expect(wishOf(history, rooms)).toEqual({ room: 'faro', from: '2027-05-01', to: '2027-05-03', guests: 3 })
+  })
+})
+
+describe('who wants a person', () => {
+  it.each([
+    'I want a person',
+    'i want a person.',
+    'I need to talk to somebody',
+    'Give me a human',
+    'Can I get a real human, please?',
+    'I would like a person to look at this.',
+    "I'd like a human being",
+    'I’d like to have somebody',
+    'I need help from a person about MIR-3058',
+    'We ask for a member of your staff',
+    'The guest wants a person.',
+    'The guest would like to speak with a person about MIR-3058: Levante.',
+    'Is there somebody I can talk to?',
+    'A human, please!',
+    'Human',
+    'Connect me with a manager',
+    'I want to complain',
+    'Ich will mit einem Menschen sprechen',
+    'Ich möchte mit jemandem sprechen.',
+    'Ich brauche jemanden',
+    'Ich will bitte eine echte Person',
+    'Einen Mitarbeiter, bitte',
+  ])('%s', (text) => expect(about.person.test(text)).toBe(true))
+
+  it.each([
+    'I want a room for one person',
+    'I need a room for a person from 2027-05-01 to 2027-05-03',
+    'We want a room for two persons',
+    'I would like to know the price per person',
+    'Give me the price per person',
+    'What is the actual price per person?',
+    'Is there a transfer from the station for one person?',
+    'Transfer for a person and a dog',
+    'Can I reach it on foot, and what is breakfast per person?',
+    'One person, two nights',
+    'I don’t want a person, just the price',
+    'I do not need a human',
+    'Get a second bed for the other person',
+    'Ein Zimmer für eine Person',
+    'Ich will ein Zimmer für zwei Personen',
+    'Ein Zimmer für zwei Menschen',
+    'Der Preis pro Person',
+    'Personal',
+    '',
+  ])('and not: %s', (text) => expect(about.person.test(text)).toBe(false))
+
+  it('is found soon, however long a message is', () => {
+    const start = performance.now()
+    for (const text of ['speak ', 'want to have ', 'i ', 'real human ', 'für a ', ' ', '.'])
+      about.person.test(text.repeat(20_000 / text.length))
+    expect(performance.now() - start).toBeLessThan(2_000)
   })
 })

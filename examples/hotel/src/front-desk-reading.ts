@@ -13,12 +13,36 @@ export type Wish = {
   readonly isCheapest?: boolean
 }
 
+/** Whoever wants a person; not who counts them: "a room for one person", "the price per person", "für zwei Menschen". */
+function wantsPerson(): RegExp {
+  const one = String.raw`(?:person|human|someone|somebody|(?:member\sof\s(?:the\s|your\s)?)?staff|manager)\b(?!['’-])`
+  const some = String.raw`(?:(?:an?|the|some|any)\s)?(?:(?:real|actual|live|human)\s)*${one}`
+  // "A person" is one to talk with, "one person" is one of the guests.
+  const notCounted = String.raw`(?<!\b(?:per|each|another|for(?:\s(?:an?|one|another|a\ssingle))?)\s)`
+  const verbs = String.raw`(?:wants?|needs?|would\slike|i.?d\slike|(?:gets?|gives?)(?:\s(?:me|us))?|(?:ask|call)(?:s|ing)?\sfor|requests?)`
+  return new RegExp(
+    [
+      String.raw`\b(?:speak|talk|connect|transfer|reach)\b.{0,40}\b${notCounted}${one}`,
+      String.raw`\b(?:real|actual|live)\s(?:human\s)?${one}`,
+      String.raw`(?<!(?:n.?t|\bnot|\bnever)\s)\b${verbs}\s(?:to\s(?:have|get|see)\s)?(?:(?:help|an\sanswer)\sfrom\s)?${some}`,
+      String.raw`\b${one}\s(?:to|(?:(?:that|whom?)\s)?(?:i|we)\s(?:can|could|may))\s(?:talk|speak)\b`,
+      String.raw`^\W*${some}(?:\W+please)?\W*$`,
+      String.raw`\bcomplain`,
+      // "für zwei Menschen" counts guests too.
+      String.raw`(?<!\b(?:für|pro|je)\s(?:[a-zäöüß\d]+\s)?)(?<!\b(?:zwei|drei|vier|fünf|sechs|\d+)\s)\bmensch`,
+      String.raw`\b(?:mitarbeiter|beschwer)`,
+      String.raw`\bmit\s(?:jemande[mn]|einer\s(?:echten\s)?person)\b`,
+      String.raw`\b(?:brauche|will|möchte|hätte\sgerne?)\s(?:(?:bitte|gerne?)\s)?(?:jemanden|eine\s(?:echte\s)?person)\b(?!\s(?:mehr|dazu))`,
+    ].join('|'),
+    'i',
+  )
+}
+
 /** Patterns of what messages are about. */
 export const about = {
   nature:
     /\bare you (?:an? )?(?:real |actual )?(?:human|person|ai|bot|machine)|\b(?:sind sie|bist du) (?:eine? )?(?:mensch|ki|bot|maschine)/i,
-  person:
-    /\b(?:speak|talk|connect|transfer|real|actual|reach)\b.{0,40}\b(?:person|human|someone|somebody|staff|manager)\b|\bcomplain|\b(?:mensch|mitarbeiter|beschwer)/i,
+  person: wantsPerson(),
   cancel: /\bcancel|\bstornier/i,
   deposit: /\bdeposit|\banzahlung/i,
   celebration: /\bwedding|\bcelebrat|\bwhole house|\bhochzeit|\bfeier|\bganze haus/i,
