@@ -185,6 +185,13 @@ describe('a visit that asks for a person', { timeout: 180_000 }, () => {
     })
     await patient.says(/Waits for a person/)
     expect(asked).toBe(1)
+    // Whoever is there now reads what it is about, and the agent is told no more than that somebody comes.
+    const [waiting] = await staff.queue()
+    expect(waiting?.waitingFor).toMatch(/MIR-\d+: .*mother.*wheelchair.*what would both cost\?$/)
+    expect(patient.said.filter((line) => line.startsWith('Was told')).at(-1)).toMatch(
+      /I will ask somebody of the hotel/,
+    )
+    expect(patient.said.join('\n')).not.toContain('I am the front desk')
     await staff.takeNext(rosa)
     await patient.says(/has joined/)
   })

@@ -23,7 +23,7 @@ export type HumanVisitEnd = 'closed' | 'nobody' | 'stopped'
 
 /** How long the front desk may take to answer. */
 const seconds = 60
-const again = 'Is there a person of the hotel now? The guest would still like to speak with one.'
+const again = 'Is somebody there now?'
 const goingOn = 'Thank you. How many points does the guest have?'
 
 /**
@@ -45,7 +45,7 @@ export async function playHumanVisit(options: HumanVisitOptions): Promise<HumanV
     context: { locale: 'en-GB', userAvailable: options.askGuest !== undefined },
   })
   say(`Wrote to the front desk: “${request.text}”`)
-  const visit: Visit = { ...options, session, signIn, talk, inbox: new URL('/poppy/inbox', address).href }
+  const visit: Visit = { ...options, session, signIn, talk, request, inbox: new URL('/poppy/inbox', address).href }
   try {
     if (!(await isWaiting(visit))) return 'nobody'
     await follow(visit)
@@ -74,6 +74,8 @@ interface Visit extends HumanVisitOptions {
   readonly session: Session
   readonly signIn: (scopes: readonly string[]) => Promise<unknown>
   readonly talk: Conversation
+  /** What the guest wants to know. */
+  readonly request: Awaited<ReturnType<typeof requestOf>>
   readonly inbox: string
 }
 
@@ -94,7 +96,7 @@ async function requestOf(session: Session, now: number) {
 
 /** Whether a person was asked for: by the front desk itself, or else by the agent. */
 async function isWaiting(visit: Visit): Promise<boolean> {
-  const { talk, say, inbox, askAgain = async () => false } = visit
+  const { talk, request, say, inbox, askAgain = async () => false } = visit
   let answer = await talk.answer({ seconds })
   for (;;) {
     const isAsked = () => talk.status === 'queued' || talk.responder === 'human'
@@ -110,7 +112,8 @@ async function isWaiting(visit: Visit): Promise<boolean> {
     }
     say(`Nobody is there at this hour. Somebody is as soon as they open ${inbox} and are signed in.`)
     if (!(await askAgain())) return false
-    answer = await talk.reply(again, { seconds })
+    // Whoever comes now reads what it is about in what is asked, not somewhere above it.
+    answer = await talk.reply({ ...request, text: `${again} ${request.text}` }, { seconds })
   }
 }
 
