@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { ConfigurationError } from '../configuration-error.ts'
-import { checkWebhooks } from './settings.ts'
+import { checkWebhooks, type WebhooksConfig } from './settings.ts'
 
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 const url = 'https://desk.example/hooks/T0P-S3CRET'
@@ -49,6 +49,11 @@ describe('the setting for webhooks', () => {
     expect(() => check(webhooks)).toThrow(ConfigurationError)
     expect(() => check(webhooks)).toThrow(/webhooks/)
     expect(() => check(webhooks)).not.toThrow(/T0P-S3CRET/)
+  })
+
+  it('takes a variable of the environment as it comes, and says where there is none', () => {
+    const { webhooks }: WebhooksConfig = { webhooks: [{ url, secret: process.env.POPPYSEED_TEST_NO_SUCH_SECRET }] }
+    expect(() => check(webhooks)).toThrow(/`webhooks\[0\]\.secret` is missing/)
   })
 
   it('says what there has to be for webhooks to tell of anything', () => {

@@ -20,8 +20,9 @@ export interface WebhookSettings {
   /**
    * What deliveries are signed with: `whsec_` and base64, as Standard Webhooks has it, or at least 32 characters from a
    * random source. A list, with the newest first, while one is changed: each delivery is signed with all of them.
+   * `undefined` is for `process.env`; `createCompany` then says that it is missing.
    */
-  readonly secret: string | readonly string[]
+  readonly secret: string | readonly string[] | undefined
   /** Which events; all when left out. */
   readonly events?: readonly WebhookEventType[]
 }
