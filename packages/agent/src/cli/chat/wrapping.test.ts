@@ -33,7 +33,13 @@ describe('the words of a Company at a terminal', () => {
     )
   })
 
-  it('keep their own lines where nobody knows how wide the terminal is', () => {
+  it('are as wide as 80 columns at a terminal that says it has none', () => {
+    const text = 'word '.repeat(40)
+    expect(createWrapping(0, 10)(text)).toBe(createWrapping(80, 10)(text))
+    expect(createWrapping(0, 10)(text).split('\n')).toHaveLength(3)
+  })
+
+  it('keep their own lines where there is no terminal', () => {
     expect(createWrapping(undefined, 10)(`${'word '.repeat(200)}end\nnext`)).toBe(`${'word '.repeat(200)}end\n  next`)
   })
 })

@@ -1,15 +1,18 @@
 /** Lines of somebody else's words at a terminal: every one but the first is indented, also where the terminal is full. */
 
 const indent = '  '
+/** Columns of a terminal that says 0, as those of containers and serial lines do. */
+const unknownWidth = 80
 
 /**
  * Makes what breaks the words of one message, piece by piece. A line that a terminal breaks by itself would begin at its
  * margin, where only lines of ours begin.
- * @param columns how wide the terminal is; undefined where nobody knows, and then only the message's own lines are indented
+ * @param columns how wide the terminal is; 0 is a terminal that doesn't know, and is taken as one of 80; undefined where there is
+ *   none, and then only the message's own lines are indented
  * @param begun how much of the first line is taken
  */
 export function createWrapping(columns: number | undefined, begun: number): (text: string) => string {
-  const width = columns === undefined ? Number.POSITIVE_INFINITY : Math.max(10, columns - 1)
+  const width = columns === undefined ? Number.POSITIVE_INFINITY : Math.max(10, (columns || unknownWidth) - 1)
   let at = begun
   /** A blank that is written with the word after it, where that stands on the same line. */
   let gap = ''
