@@ -76,6 +76,9 @@ describe('the staff’s sign-in', () => {
     expect(JSON.stringify(database.prepare('select * from staff_sessions').all())).not.toContain(
       browser.cookies.get('miramar_staff'),
     )
+    // The door shows the way out as well.
+    const door = await browser.open(`${origin}/staff/login`)
+    expect(door.html).toMatch(/To sign out, go to <a href="\/staff\/desk">/)
     expect((await browser.submit(desk, { form_token: [] })).url).toBe(`${origin}/staff/login`)
     expect(await site.staff(asking(cookie))).toBeNull()
     expect(signedOut).toEqual([rosa.email])
@@ -188,7 +191,11 @@ describe('what the staff see of a guest', () => {
     const all = card('poppy:read', 'poppy:write', 'loyalty')
     expect(all).toMatchObject({ title: 'Maya Lindqvist', facts: { Points: '1,240', Bookings: 3 } })
     expect(all?.tables.map(({ title }) => title)).toEqual(['Bookings', 'Notes'])
-    expect(all?.tables[0]?.rows[1]).toEqual(['MIR-3058 Levante', expect.stringMatching(/^25.{1,3}28 March 2027, 2 guests$/), '€435'])
+    expect(all?.tables[0]?.rows[1]).toEqual([
+      'MIR-3058 Levante',
+      expect.stringMatching(/^25.{1,3}28 March 2027, 2 guests$/),
+      '€435',
+    ])
     expect(all?.tables[1]?.rows).toEqual([['MIR-3058', 'We arrive late, on the last bus at 22:40.']])
     for (const { columns, rows } of all?.tables ?? []) for (const row of rows) expect(row).toHaveLength(columns.length)
 

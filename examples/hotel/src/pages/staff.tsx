@@ -19,7 +19,8 @@ export function StaffLoginPage({ visit, token, next, staff, email, error }: Staf
         <h1>Staff sign-in</h1>
         {staff ? (
           <p>
-            You are signed in as {staff.name}. <a href={next}>Continue</a>, or sign in as somebody else.
+            You are signed in as {staff.name}. <a href={next}>Continue</a>, or sign in as somebody else. To sign out, go
+            to <a href="/staff/desk">the front desk</a>.
           </p>
         ) : (
           <p>
