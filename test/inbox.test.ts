@@ -134,6 +134,10 @@ describe.each(stores)('the staff inbox on $name', { timeout: 60_000 }, ({ missin
     const id = await desk.start(said('Book two nights, please.'))
     // Else the reply that is being written comes too late, and stands there as a draft.
     await expect.poll(async () => (await desk.read(id)).status, patiently).toBe('idle')
+    // That somebody has to take it first is no right that is missing.
+    const before = await rita.open(id)
+    expect(before.allowed.callTools).toBe('Take this conversation first.')
+    expect(before.tools.filter(({ missing }) => missing === 'Take this conversation first.')).toEqual([])
     await rita.on(id, 'take')
     const out = await rita.open(id)
     expect(out.rights).toMatchObject({ isSignedIn: false, granted: [] })
@@ -185,7 +189,9 @@ describe.each(stores)('the staff inbox on $name', { timeout: 60_000 }, ({ missin
     const wrong = await rita.on(id, 'call-tool', { tool: 'book_room', 'arg.nights': 'two' })
     expect([wrong.status, wrong.view.notice?.text]).toEqual([400, 'Check Nights. Nothing was done.'])
     const proposed = await rita.on(id, 'call-tool', { tool: 'book_room', 'arg.nights': '2', 'arg.note': '' })
-    expect(proposed.status).toBe(200)
+    const told = 'Proposed: Book room. It waits for the customer’s side.'
+    expect([proposed.status, proposed.view.notice?.text]).toEqual([200, told])
+    expect(proposed.view.conversation?.outcome).toMatchObject({ title: 'Book room', isProposed: true, value: null })
     expect(proposed.view.conversation?.decision).toContain('2 nights in a sea view room, 260 €.')
     const card = proposed.view.conversation?.entries.flatMap((entry) =>
       entry.kind === 'message' && entry.operation !== null ? [entry.operation] : [],

@@ -34,7 +34,7 @@ export function Details({ conversation }: { readonly conversation: ConversationV
         ) : (
           <p>{say('rights.notSignedIn')}</p>
         )}
-        {rights.missing.length > 0 && (
+        {rights.missing.length > 0 && conversation.status !== 'closed' && (
           <>
             <p class="quiet">{say('rights.missing')}</p>
             <Rights rights={rights.missing} />

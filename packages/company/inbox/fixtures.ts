@@ -7,7 +7,6 @@ import {
   mine,
   minute,
   none,
-  notMine,
   now,
   openAccount,
   rows,
@@ -72,7 +71,6 @@ export function fixtures({
     before: null,
     allowed: none,
     audit: [],
-    tools: tools.map((tool) => ({ ...tool, missing: notMine, asks: [] })),
   }
   return {
     waiting: frame,
@@ -165,8 +163,10 @@ export function fixtures({
       conversation: {
         ...conversation,
         outcome: {
-          tool: 'List bookings',
+          tool: 'list_bookings',
+          title: 'List bookings',
           isOk: true,
+          isProposed: false,
           text: null,
           value: { kind: 'table', columns: ['number', 'from', 'paid'], rows: [['MIR-2041', '2026-11-28', '420.00']] },
         },

@@ -9,10 +9,15 @@ import { useUi } from './ui.ts'
 /** See above. */
 export function Tools({ conversation }: { readonly conversation: ConversationView }) {
   const { say } = useUi()
-  const { tools, outcome } = conversation
+  const { tools, outcome, allowed } = conversation
   return (
     <>
       {outcome !== null && <Outcome outcome={outcome} />}
+      {allowed.callTools !== null && (
+        <p class="quiet">
+          <Icon name="lock" /> {allowed.callTools}
+        </p>
+      )}
       {tools.length === 0 && <p class="quiet">{say('tools.none')}</p>}
       <ul class="tools">
         {tools.map((tool) => (
@@ -33,7 +38,7 @@ function Outcome({ outcome }: { readonly outcome: ToolOutcomeView }) {
       id="outcome"
     >
       <p class="label" id="outcome-title">
-        {say(outcome.isOk ? 'outcome.done' : 'outcome.refused', { tool: outcome.tool })}
+        {say(headingOf(outcome), { tool: outcome.title })}
       </p>
       {outcome.text !== null && (
         <p class="text" dir="auto">
@@ -41,9 +46,16 @@ function Outcome({ outcome }: { readonly outcome: ToolOutcomeView }) {
         </p>
       )}
       {outcome.value !== null && <Data data={outcome.value} label={say('outcome')} />}
-      {outcome.isOk && outcome.text === null && outcome.value === null && <p class="quiet">{say('outcome.nothing')}</p>}
+      {outcome.isOk && !outcome.isProposed && outcome.text === null && outcome.value === null && (
+        <p class="quiet">{say('outcome.nothing')}</p>
+      )}
     </section>
   )
+}
+
+function headingOf({ isOk, isProposed }: ToolOutcomeView) {
+  if (!isOk) return 'outcome.refused'
+  return isProposed ? 'outcome.proposed' : 'outcome.done'
 }
 
 function Tool({ tool, conversation }: { readonly tool: ToolView; readonly conversation: ConversationView }) {
@@ -68,7 +80,7 @@ function Tool({ tool, conversation }: { readonly tool: ToolView; readonly conver
               {tool.description}
             </p>
           )}
-          {tool.missing === null ? (
+          {tool.missing === null && conversation.allowed.callTools === null && (
             <Act to={`conversations/${conversation.id}/call-tool`} act="call-tool" label={tool.title}>
               <input type="hidden" name="tool" value={tool.name} />
               <ToolInput
@@ -79,7 +91,8 @@ function Tool({ tool, conversation }: { readonly tool: ToolView; readonly conver
               {tool.proposes && <p class="quiet">{say('tool.proposeHint')}</p>}
               <Send>{say(tool.proposes ? 'tool.propose' : 'tool.run')}</Send>
             </Act>
-          ) : (
+          )}
+          {tool.missing !== null && (
             <>
               <p>
                 <Icon name="lock" /> {tool.missing}

@@ -12,6 +12,7 @@ import {
   textField,
 } from './act-fields.ts'
 import type { Called } from './make-conversation.ts'
+import { toolTitle } from './make-tools.ts'
 import type { InboxParts } from './parts.ts'
 import type { ConversationAct } from './paths.ts'
 import { besideForm, readInput } from './tool-form.ts'
@@ -105,7 +106,7 @@ const acts: Readonly<Record<ConversationAct, Act>> = {
     const tool = await toolNamed(conversations, { id, staff, name: fields.one('tool') })
     const input = inputOf(tool, fields)
     const outcome = await conversations.callTool(id, staff, tool.name, input, { key })
-    return { tool: tool.name, outcome }
+    return { tool: tool.name, title: toolTitle(tool), outcome }
   },
 
   revise: async ({ conversations, operations }, { id, staff, fields, key }) => {
@@ -122,7 +123,7 @@ const acts: Readonly<Record<ConversationAct, Act>> = {
       { operation: operation.id, revision, input },
       { key },
     )
-    return { tool: tool.name, outcome }
+    return { tool: tool.name, title: toolTitle(tool), outcome }
   },
 
   close: async ({ conversations }, { id, staff, fields, key }) => {

@@ -20,6 +20,8 @@ import type { AuditView, ConversationView, OperationCard } from './view.ts'
 /** What was just called in it. */
 export interface Called {
   readonly tool: string
+  /** Its name in words. */
+  readonly title: string
   readonly outcome: ToolOutcome
 }
 
@@ -100,9 +102,9 @@ export async function conversationView(
       missing: rightsOf(missing, reader),
     },
     account,
-    tools: toolViews(offered, reader, allowed.callTools === null ? null : wording.say('inbox.tool.needsHolder')),
+    tools: toolViews(offered, reader),
     allowed,
-    outcome: called === null ? null : outcomeView(called.tool, called.outcome, reader),
+    outcome: called === null ? null : outcomeView(called, reader),
     savedReplies: parts.settings.savedReplies,
     audit: audit.entries.map(auditLine),
   }

@@ -1,5 +1,6 @@
-import type { LockedTool, ToolOutcome, TurnTool } from '../company-agent/turn.ts'
+import type { LockedTool, TurnTool } from '../company-agent/turn.ts'
 import { inPlainSight, nameInWords } from '../operations/terms.ts'
+import type { Called } from './make-conversation.ts'
 import type { Reader } from './parts.ts'
 import { readable } from './readable.ts'
 import { toolFields } from './tool-form.ts'
@@ -13,15 +14,8 @@ export interface Offered {
   readonly locked: readonly LockedTool[]
 }
 
-/**
- * Makes the tools, those that may be called first.
- * @param whyNone why none may be called now, whatever the scopes; null where they may
- */
-export function toolViews(
-  { tools, locked }: Offered,
-  { wording }: Reader,
-  whyNone: string | null,
-): readonly ToolView[] {
+/** Makes the tools, those that may be called first. */
+export function toolViews({ tools, locked }: Offered, { wording }: Pick<Reader, 'wording'>): readonly ToolView[] {
   const missingOf = ({ needs, scope }: LockedTool): string => {
     if (needs === 'extension') return wording.say('inbox.tool.needsExtension')
     if (needs === 'sign_in') return wording.say('inbox.tool.needsSignIn')
@@ -32,15 +26,18 @@ export function toolViews(
     })
   }
   return [
-    ...tools.map((tool) => toolView(tool, whyNone, [])),
+    ...tools.map((tool) => toolView(tool, null, [])),
     ...locked.map((tool) => toolView(tool, missingOf(tool), tool.needs === 'extension' ? [] : scopesOf(tool.scope))),
   ]
 }
 
+/** What a tool is called where a person reads it. */
+export const toolTitle = ({ title, name }: Pick<TurnTool, 'title' | 'name'>) => inPlainSight(title ?? nameInWords(name))
+
 function toolView(tool: TurnTool, missing: string | null, asks: readonly string[]): ToolView {
   return {
     name: tool.name,
-    title: inPlainSight(tool.title ?? nameInWords(tool.name)),
+    title: toolTitle(tool),
     description: inPlainSight(tool.description),
     proposes: tool.proposes,
     missing,
@@ -52,11 +49,13 @@ function toolView(tool: TurnTool, missing: string | null, asks: readonly string[
 const scopesOf = (scope: string) => scope.split(' ').filter((one) => one !== '')
 
 /** What came of a call, for whoever made it. */
-export function outcomeView(tool: string, outcome: ToolOutcome, { style }: Pick<Reader, 'style'>): ToolOutcomeView {
+export function outcomeView({ tool, title, outcome }: Called, { style }: Pick<Reader, 'style'>): ToolOutcomeView {
   if (!outcome.ok)
     return {
       tool,
+      title,
       isOk: false,
+      isProposed: false,
       text: inPlainSight(outcome.description),
       value: outcome.issues === undefined ? null : readable(outcome.issues, style),
     }
@@ -64,7 +63,9 @@ export function outcomeView(tool: string, outcome: ToolOutcome, { style }: Pick<
   const isProposed = 'operation' in outcome
   return {
     tool,
+    title,
     isOk: true,
+    isProposed,
     text: null,
     value: isProposed || outcome.value === null ? null : readable(outcome.value, style),
   }

@@ -171,9 +171,10 @@ async function tell(
       headers: { ...inboxHeaders, location: parts.origin + addressOf(parts.path, place, { done: word }) },
     })
   const isRefused = called !== null && !called.outcome.ok
-  const text = reader.wording.say(
-    called === null || called.outcome.ok ? `inbox.done.${word}` : toolWord(called.outcome),
-  )
+  const text =
+    word === 'call-tool' && called !== null && called.outcome.ok && 'operation' in called.outcome
+      ? reader.wording.say('inbox.outcome.proposed', { tool: called.title })
+      : reader.wording.say(called === null || called.outcome.ok ? `inbox.done.${word}` : toolWord(called.outcome))
   const told: Told = {
     notice: { kind: isRefused ? 'refused' : 'done', text },
     called,

@@ -232,7 +232,7 @@ export interface ToolView {
   readonly title: string
   readonly description: string
   readonly proposes: boolean
-  /** What is missing, in words; null where it may be called. */
+  /** Which right is missing, in words; null for none. Whether tools may be called at all is in {@link Allowed}. */
   readonly missing: string | null
   /** The scopes that a sign-in would be asked for, to unlock it; empty where asking doesn't help, or isn't allowed now. */
   readonly asks: readonly string[]
@@ -254,7 +254,10 @@ export interface ToolField {
 /** What came of a call. */
 export interface ToolOutcomeView {
   readonly tool: string
+  readonly title: string
   readonly isOk: boolean
+  /** Whether it was only proposed: nothing is done before the User's side confirms it. */
+  readonly isProposed: boolean
   /** What was refused and why, in words. */
   readonly text: string | null
   readonly value: Readable | null
