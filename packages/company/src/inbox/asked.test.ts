@@ -68,6 +68,10 @@ describe('which decision is wanted', () => {
     // Told in the words of the question itself, it stands on top already.
     expect(decide({ ...wanted, waitingFor: 'One.' }, [], { asked: question })).toBeNull()
     expect(decide({ ...wanted, waitingFor: 'One.' }, [])).toBe('One.')
+    const longer = { ...question, text: 'Good evening. May two dogs\n come along?' }
+    expect(decide({ ...wanted, waitingFor: 'May two dogs come along' }, [], { asked: longer })).toBeNull()
+    expect(decide({ ...wanted, waitingFor: 'Dogs' }, [], { asked: longer })).toBe('Dogs')
+    expect(decide({ ...wanted, waitingFor: '…' }, [], { asked: longer })).toBe('…')
     expect(decide({ ...wanted, status: 'closed' }, [], { asked: question })).toBeNull()
   })
 

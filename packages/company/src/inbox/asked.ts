@@ -60,7 +60,7 @@ export function decisionOf(
   if (conversation.waitingFor !== null && isWanted) {
     const reason = inPlainSight(conversation.waitingFor)
     // What stands above it already isn't said twice.
-    if (!open.asked?.text.startsWith(reason)) return reason
+    if (open.asked === null || !saysAlready(open.asked.text, reason)) return reason
   }
   for (const event of events.toReversed()) {
     if (event.type === 'message' && event.message.operation !== undefined) {
@@ -77,4 +77,12 @@ export function decisionOf(
     return [open.wording.say(`inbox.authorization.${word}`), rights].filter((text) => text !== '').join(': ')
   }
   return null
+}
+
+/** Whether a reason is among the sentences of a text, however it is spaced and however it ends. */
+function saysAlready(text: string, reason: string): boolean {
+  const [all, one] = [text, reason].map((words) => words.replace(/\s+/g, ' ').trim().toLowerCase()) as [string, string]
+  const sentence = one.replace(/[\s.!?…]+$/, '')
+  const at = all.indexOf(sentence)
+  return sentence !== '' && at >= 0 && /(?:^|[.!?:…–-] ?)$/.test(all.slice(0, at))
 }
