@@ -10,7 +10,6 @@ import {
   now,
   openAccount,
   rows,
-  tools,
   unknown,
 } from './fixture-parts.ts'
 
@@ -33,6 +32,7 @@ export function fixtures({
 }: FixtureLanguage): Record<string, InboxView> {
   const frame: InboxView = {
     organization: 'Hotel Miramar',
+    hasAgent: true,
     me: { id: 'desk1', name: 'Rita Moreno' },
     colleagues: [
       { id: 'desk2', name: 'Ben Adeyemi' },

@@ -72,7 +72,12 @@ function Revise({ operation, conversation }: { readonly operation: OperationCard
   return (
     <details open={isEntered}>
       <summary>{say('operation.revise')}</summary>
-      <Act to={`conversations/${conversation}/revise`} act="revise" label={say('operation.revise')}>
+      <Act
+        key={operation.revision}
+        to={`conversations/${conversation}/revise`}
+        act="revise"
+        label={say('operation.revise')}
+      >
         <input type="hidden" name="operation" value={operation.id} />
         <input type="hidden" name="revision" value={operation.revision} />
         <ToolInput

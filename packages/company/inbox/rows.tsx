@@ -2,7 +2,7 @@ import type { ConversationRowView, Count, OperationCard } from '../src/inbox/vie
 import { inboxLists } from '../src/inbox/view.ts'
 import { Icon } from './icons.tsx'
 import { Act, Host, Send } from './pieces.tsx'
-import { dayOf, languageName, lengthOf, Moment, useLength } from './times.tsx'
+import { dayOf, isJustNow, languageName, lengthOf, Moment, useLength, Waits } from './times.tsx'
 import { listQuery, useUi } from './ui.ts'
 
 /** The first column: the lists, the search, and the rows of the list that is open. */
@@ -144,7 +144,10 @@ function Row({ row }: { readonly row: ConversationRowView }) {
             <>
               <span class="quiet">
                 <Icon name={last.sender === 'human' ? 'person' : 'ai'} />
-                {say(`side.${last.by}`)} ({say(last.sender === 'human' ? 'person' : 'ai')}):
+                {last.by === 'company-agent' && !view.hasAgent
+                  ? say('side.automatic')
+                  : `${say(`side.${last.by}`)} (${say(last.sender === 'human' ? 'person' : 'ai')})`}
+                :
               </span>{' '}
               <span dir="auto">{last.text}</span>
             </>
@@ -154,12 +157,6 @@ function Row({ row }: { readonly row: ConversationRowView }) {
       </a>
     </li>
   )
-}
-
-function Waits({ since }: { readonly since: number }) {
-  const { say } = useUi()
-  const time = useLength(since)
-  return <span class="waits">{say('row.waiting', { time })}</span>
 }
 
 /** What is known of a conversation at a glance, in few words. */
@@ -174,7 +171,8 @@ export function Facts({ row }: { readonly row: ConversationRowView }) {
         : ['other', say('row.with', { name: row.heldBy.name })],
     )
   else if (row.status === 'working') facts.push(['company-agent', say('status.working')])
-  else if (row.status === 'idle' && row.responder === 'agent') facts.push(['company-agent', say('row.withAgent')])
+  else if (row.status === 'idle' && row.responder === 'agent')
+    facts.push(['company-agent', say(view.hasAgent ? 'row.withAgent' : 'row.withNobody')])
   if (row.isDirect) facts.push(['direct', say('row.direct')])
   if (row.isUnanswered && row.status === 'idle') facts.push(['unanswered', say('row.unanswered')])
   facts.push(['sign-in', say(row.isSignedIn ? 'row.signedIn' : 'row.notSignedIn')])
@@ -196,8 +194,9 @@ export function Facts({ row }: { readonly row: ConversationRowView }) {
   function connectionOf({ isConnected, lastSeenAt, status }: ConversationRowView): string | null {
     if (isConnected === null || status === 'closed') return null
     if (isConnected) return say('row.connected')
-    return lastSeenAt === null
-      ? say('row.notConnected')
+    if (lastSeenAt === null) return say('row.notConnected')
+    return isJustNow(view.now - lastSeenAt)
+      ? say('row.lastSeenNow')
       : say('row.lastSeen', { time: lengthOf(view.now - lastSeenAt, view.locale) })
   }
 }

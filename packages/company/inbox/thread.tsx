@@ -5,7 +5,7 @@ import { History } from './history.tsx'
 import { Icon } from './icons.tsx'
 import { Host } from './pieces.tsx'
 import { Facts } from './rows.tsx'
-import { Moment, useLength } from './times.tsx'
+import { Moment, Waits } from './times.tsx'
 import { listQuery, useUi } from './ui.ts'
 import { Who } from './who.tsx'
 
@@ -47,12 +47,6 @@ export function Thread({ conversation }: { readonly conversation: ConversationVi
       <Composer conversation={conversation} />
     </section>
   )
-}
-
-function Waits({ since }: { readonly since: number }) {
-  const { say } = useUi()
-  const time = useLength(since)
-  return <span class="waits">{say('row.waiting', { time })}</span>
 }
 
 function Asked({ conversation }: { readonly conversation: ConversationView }) {

@@ -27,6 +27,17 @@ export function lengthOf(milliseconds: number, locale: string): string {
   return `${of(Math.floor(length / large), largeUnit)}${rest === 0 || length >= 10 * large ? '' : ` ${of(rest, smallUnit)}`}`
 }
 
+/** Whether it is so short ago that no length says anything. Milliseconds. */
+export const isJustNow = (milliseconds: number) => milliseconds < 10 * second
+
+/** How long somebody waits, running. */
+export function Waits({ since }: { readonly since: number }) {
+  const now = useContext(context)
+  const { say } = useUi()
+  const time = useLength(since)
+  return <span class="waits">{isJustNow(now - since) ? say('row.waitingNow') : say('row.waiting', { time })}</span>
+}
+
 /** How long it is since then, or until then, running. */
 export function useLength(at: number): string {
   const now = useContext(context)

@@ -4,7 +4,9 @@ import { useUi } from './ui.ts'
 
 /** Who says something, and whether a person or an AI: by a word, a sign and a shape, never by colour alone. */
 export function Who({ by, isPerson }: { readonly by: Side; readonly isPerson: boolean }) {
-  const { say } = useUi()
+  const { view, say } = useUi()
+  // Where a company has no agent, what is answered at once is a text of the company's own.
+  if (by === 'company-agent' && !view.hasAgent) return <span class={`by by-${by}`}>{say('side.automatic')}</span>
   return (
     <span class={`by by-${by}`}>
       {say(`side.${by}`)}

@@ -16,6 +16,9 @@ export interface Typed {
 /** Fields of a form that are kept. */
 const kept = 'form[data-keeps] :is(textarea, input[type="text"])'
 
+/** Fields of a tool's form that are no texts. */
+const chosen = 'select, input:is([type="date"], [type="datetime-local"], [type="number"])'
+
 type TextField = HTMLTextAreaElement | HTMLInputElement
 
 /** Makes it. */
@@ -61,6 +64,10 @@ export function makeTyped(page: Page): Typed {
         field.value = ''
         if (field.matches(kept)) write(keyOf(field), '')
       }
+      // What a tool was given isn't kept, and half of it isn't either.
+      if (form.dataset.act !== 'call-tool') return
+      for (const field of form.querySelectorAll<HTMLInputElement | HTMLSelectElement>(chosen))
+        if (sameText(field.value, body.get(field.name))) field.value = ''
     },
   }
 }

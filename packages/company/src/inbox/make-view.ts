@@ -36,6 +36,7 @@ export async function makeView(parts: InboxParts, reader: Reader, place: Place, 
   const { language, words } = wording.inbox()
   return {
     organization,
+    hasAgent: parts.hasAgent,
     me: { id: me.id, name: me.name },
     colleagues,
     language,

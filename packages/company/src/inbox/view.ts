@@ -22,6 +22,8 @@ export interface Count {
 /** A whole page of the inbox. */
 export interface InboxView {
   readonly organization: string
+  /** Whether the company has an agent that answers before its people do. */
+  readonly hasAgent: boolean
   readonly me: { readonly id: string; readonly name: string }
   /** Colleagues who are here now, without oneself: to whom a conversation can be given. */
   readonly colleagues: readonly { readonly id: string; readonly name: string }[]

@@ -61,9 +61,11 @@ export const inboxEn = {
 
   // A row
   'inbox.row.waiting': 'Waiting {time}',
+  'inbox.row.waitingNow': 'Waiting since just now',
   'inbox.row.with': 'With {name}',
   'inbox.row.withYou': 'With you',
   'inbox.row.withAgent': 'With your agent',
+  'inbox.row.withNobody': 'With nobody',
   'inbox.row.unanswered': 'Not answered yet',
   'inbox.row.signedIn': 'Signed in',
   'inbox.row.notSignedIn': 'Not signed in',
@@ -72,6 +74,7 @@ export const inboxEn = {
   'inbox.row.connected': 'Agent connected',
   'inbox.row.notConnected': 'Agent not connected',
   'inbox.row.lastSeen': 'Agent seen {time} ago',
+  'inbox.row.lastSeenNow': 'Agent seen just now',
   'inbox.row.direct': 'With the customer',
   'inbox.row.closed': 'Closed',
   'inbox.row.noMessage': 'No message yet',
@@ -81,6 +84,7 @@ export const inboxEn = {
   'inbox.side.agent': 'Customer’s agent',
   'inbox.side.user': 'Customer',
   'inbox.side.company-agent': 'Your agent',
+  'inbox.side.automatic': 'Automatic answer',
   'inbox.side.staff': 'Your team',
   'inbox.person': 'Person',
   'inbox.ai': 'AI',
