@@ -1,4 +1,6 @@
+import { tool } from 'poppyseed'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { chromiumMissing, openBrowser, type TestBrowser } from './setup/browser.ts'
 import { said } from './setup/converse.ts'
 import { openInboxSite } from './setup/inbox-site.ts'
@@ -215,5 +217,30 @@ describe.skipIf(chromiumMissing)('the staff inbox with its script, in a real bro
     expect(await page.getByLabel('Your reply').inputValue()).toBe('We come back to you.')
     await page.getByRole('link', { name: 'Back to the list' }).click()
     await page.getByRole('heading', { name: 'Waiting' }).waitFor()
+  })
+
+  it('keeps all that a tool was given where it was refused, and empties all of it once it is done', async () => {
+    const input = z.object({ from: z.iso.date(), nights: z.int(), kind: z.enum(['sea', 'hill']), room: z.string() })
+    const find = tool({ name: 'find', title: 'Find a room', description: 'Finds it.', input, run: () => ({}) })
+    const site = await openInboxSite({ tools: [find] })
+    const id = await site.begin('Hello?')
+    const page = await site.inbox(await browser.context(desk), `/conversations/${id}`)
+    await page.getByRole('button', { name: 'Take' }).last().click()
+    await page.getByLabel('Your reply').waitFor()
+    await page.getByText('Find a room').click()
+    const form = page.locator('form[aria-label="Find a room"]')
+    const values = () =>
+      Promise.all(['from', 'nights', 'kind', 'room'].map((name) => form.locator(`[name="arg.${name}"]`).inputValue()))
+    await form.locator('[name="arg.from"]').fill('2027-06-26')
+    await form.locator('[name="arg.nights"]').fill('2.5')
+    await form.locator('[name="arg.kind"]').selectOption('sea')
+    await form.locator('[name="arg.room"]').fill('Mirador')
+    await form.getByRole('button').click()
+    await page.getByText('Nothing was done.').waitFor()
+    expect(await values()).toEqual(['2027-06-26', '2.5', 'sea', 'Mirador'])
+    await form.locator('[name="arg.nights"]').fill('2')
+    await form.getByRole('button').click()
+    await page.getByText('Done: Find a room').waitFor()
+    expect(await values()).toEqual(['', '', '', ''])
   })
 })

@@ -184,7 +184,7 @@ describe('the workspace', () => {
       await converse(world.agent, (await world.start()).access_token).start(said('Hello?')),
     )
     const { view } = await greta.look(`/conversations/${id}`)
-    expect(view).toMatchObject({ language: 'de', locale: 'de-DE', isRightToLeft: false })
+    expect(view).toMatchObject({ hasAgent: false, language: 'de', locale: 'de-DE', isRightToLeft: false })
     expect(view.conversation).toMatchObject({
       host: 'agent.example',
       claimedName: 'Example Agent',
