@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { bookings } from './setup/bookings.ts'
 import { apply, bentJson, budgets, change, contentType, header, inputs, json, oddText, patience } from './setup/fuzz.ts'
+import { staffLogin } from './setup/inbox.ts'
 import { type Stage, setStage } from './setup/refusals.ts'
 import { id } from './setup/wire-agent.ts'
 
@@ -29,9 +30,13 @@ const everything = {
   browser: true,
   operations: bookings(),
   agent: async function* () {},
+  ...staffLogin,
 } as const
 
-/** Each path that a Company with everything answers, and the story that tries it; `fuzz.test.ts` has the first three. */
+/**
+ * Each path that a Company with everything answers, and the story that tries it; `fuzz.test.ts` has the first three, and
+ * `fuzz-inbox.test.ts` the staff inbox, of which there are more.
+ */
 const stories: Readonly<Record<string, keyof typeof budgets>> = {
   '/poppy/token': 'tokens',
   '/poppy/revoke': 'tokens',
@@ -54,6 +59,13 @@ const stories: Readonly<Record<string, keyof typeof budgets>> = {
   '/poppy/conversations/cnv_x/events': 'conversations',
   '/poppy/conversations/cnv_x/handoff': 'conversations',
   '/poppy/conversations/cnv_x/close': 'conversations',
+  '/poppy/inbox': 'inbox',
+  '/poppy/inbox/take-next': 'inbox',
+  '/poppy/inbox/conversations/cnv_x': 'inbox',
+  '/poppy/inbox/conversations/cnv_x/reply': 'inbox',
+  '/poppy/inbox/operations/opn_x/settle': 'inbox',
+  '/poppy/inbox/api/conversations': 'inbox',
+  '/poppy/inbox/api/openapi.json': 'inbox',
   '/.well-known/poppy.json': 'anywhere',
   '/.well-known/oauth-authorization-server': 'anywhere',
   '/.well-known/oauth-protected-resource/poppy/mcp': 'anywhere',

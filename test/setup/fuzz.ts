@@ -14,6 +14,7 @@ export const budgets = {
   mcp: { normal: 80, long: 8_000 },
   conversations: { normal: 80, long: 8_000 },
   anywhere: { normal: 80, long: 8_000 },
+  inbox: { normal: 80, long: 8_000 },
   /** Of each parser. */
   parser: { normal: 60, long: 1_500 },
 } as const
