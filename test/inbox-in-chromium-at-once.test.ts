@@ -24,6 +24,16 @@ describe.skipIf(chromiumMissing)('at the inbox, at the same moment,', { timeout:
       await parts(page).row('A refund over the limit.').click()
       await parts(page).take.waitFor()
     }
+    // Neither form goes out before the other was sent: else the slower page has no button any more by then.
+    const { promise: bothSent, resolve } = Promise.withResolvers<void>()
+    let sent = 0
+    for (const page of [rita, omar])
+      await page.route('**/take', async (route) => {
+        sent += 1
+        if (sent === 2) resolve()
+        await bothSent
+        await route.continue()
+      })
     await Promise.all([rita, omar].map((page) => parts(page).take.click()))
     const winner = await Promise.any(
       [rita, omar].map((page) =>
@@ -58,6 +68,29 @@ describe.skipIf(chromiumMissing)('at the inbox, at the same moment,', { timeout:
     const opened = [rita, omar].map((page) => new URL(page.url()).pathname.split('/').at(-1))
     expect(opened.sort()).toEqual(both.map(({ id }) => id).sort())
     for (const { hears } of both) await hears('idle/human')
+  })
+
+  it('what came of a form is told, though the page heard of something newer before', async () => {
+    const story = await openInboxStory(browser)
+    const rita = await story.at('rita')
+    const maya = await story.begin('Get me a person.')
+    await parts(rita).takeNext.waitFor()
+    const { promise: heard, resolve } = Promise.withResolvers<void>()
+    await rita.route('**/take-next', async (route) => {
+      const response = await route.fetch()
+      // It is done, and on its way back: somebody else comes meanwhile, which the page hears of first.
+      await story.begin('Another person.')
+      await heard
+      await route.fulfill({ response })
+    })
+    await parts(rita).takeNext.click()
+    await parts(rita).row('Another person.').waitFor()
+    resolve()
+    await parts(rita).box.waitFor()
+    expect(new URL(rita.url()).pathname).toMatch(new RegExp(`/${maya.id}$`))
+    await parts(rita).box.fill('Hello.')
+    await parts(rita).send.click()
+    await maya.hears('human: Hello.')
   })
 
   it('two tabs of one person agree, and a double click sends a reply once', async () => {

@@ -14,8 +14,13 @@ export interface Loading {
    * answered.
    */
   readonly refresh: () => Promise<boolean>
-  /** Shows what an answer has; false where it has nothing to show. */
-  readonly show: (answer: Answer, how?: { readonly isSamePage?: boolean }) => boolean
+  /** Whether something newer than an answer is shown. */
+  readonly isOld: (answer: Answer) => boolean
+  /**
+   * Shows what an answer has; false where it has nothing to show, or something newer is shown already. What came of a form
+   * is told all the same: where it led, and why it was refused.
+   */
+  readonly show: (answer: Answer, how?: { readonly isSamePage?: boolean; readonly isOfForm?: boolean }) => boolean
 }
 
 /** The address of what a view shows. */
@@ -42,16 +47,18 @@ export function makeLoading(page: Page): Loading {
   /** The address that is shown, without its fragment. */
   let here = ownAddress()
 
-  function show(answer: Answer, { isSamePage = false } = {}): boolean {
+  const isOld = (answer: Answer) => answer.kind === 'view' && answer.order < shown
+
+  function show(answer: Answer, { isSamePage = false, isOfForm = false } = {}): boolean {
     if (answer.kind === 'signed-out') page.set({ connection: 'signed-out' })
-    if (answer.kind !== 'view' || answer.order < shown) return false
+    if (answer.kind !== 'view' || (isOld(answer) && !isOfForm)) return false
     const before = page.state()
     // Another member of staff signed in in this browser: nothing of the one before stays.
     if (answer.view.me.id !== before.view.me.id) {
       location.assign(answer.view.path)
       return false
     }
-    shown = answer.order
+    shown = Math.max(shown, answer.order)
     page.set({
       view: isSamePage ? withWhatWasTold(answer.view, before.view) : answer.view,
       ahead: answer.view.now - Date.now(),
@@ -93,6 +100,7 @@ export function makeLoading(page: Page): Loading {
   })
 
   return {
+    isOld,
     show,
     async go(address) {
       if (!(await load(address))) return

@@ -50,8 +50,11 @@ export function sendForms(page: Page, loading: Loading, typed: Typed, changed: (
       closeMenus(root)
     }
     const hadFocus = form.contains(document.activeElement)
-    if (!loading.show(answer)) return
+    const isOld = loading.isOld(answer)
+    if (!loading.show(answer, { isOfForm: true })) return
     follow()
+    // Of the place where it led, and as it is now.
+    if (isOld) void loading.refresh()
     if (answer.isDone) focusAfter(form.dataset.act ?? '', hadFocus)
     changed()
   }
