@@ -172,6 +172,8 @@ describe.each(stores)('a person on $name', { timeout: 60_000 }, ({ missing, fres
     await desk.talk.send(id, said('Thanks. And breakfast?'))
     await desk.work()
     expect(turns).toBe(1)
+    // For the staff alone: the agent gets what is noted for it, else whoever talks with it could have it told.
+    await desk.staff.note(id, rita, 'Pays late, they say.')
     await desk.staff.handBack(id, rita, { note: 'Breakfast is on the house.' })
     await expect.poll(async () => (await desk.read(id)).status, patiently).toBe('idle')
     await expect.poll(async () => (await desk.words(id)).at(-1), patiently).toBe('idle/agent')

@@ -283,6 +283,11 @@ describe.each(stores)('the JSON API of the inbox on $name', { timeout: 120_000 }
       expect(await outcomes({ 'content-type': type, 'x-desk': 'rita' }, '{}', posts)).toEqual([
         '415 unsupported_media_type',
       ])
+    // With nothing in it, either: then no reader of JSON would look at the type.
+    for (const type of ['application/x-www-form-urlencoded', 'text/plain'])
+      expect(await outcomes({ 'content-type': type, 'x-desk': 'rita' }, '', posts)).toEqual([
+        '415 unsupported_media_type',
+      ])
     const preflight = await world.raw('/take-next', {
       method: 'OPTIONS',
       headers: { origin: 'https://evil.example', 'access-control-request-method': 'POST' },

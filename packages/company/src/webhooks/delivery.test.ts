@@ -175,6 +175,28 @@ describe.each(stores)('deliveries in $name', { timeout: 60_000 }, ({ missing, fr
     expect(await backlog()).toEqual({ waiting: 0, dueSince: null, givenUp: 1 })
   })
 
+  test.each([410, 503])(
+    'are another instance’s once their lease is over: whoever was slow to hear %i has no say any more',
+    async (status) => {
+      const [slow, quick] = [Promise.withResolvers<Response>(), Promise.withResolvers<Response>()]
+      const desk = await receiver((count) => (count === 1 ? slow : quick).promise)
+      const { sweep, add, move, clock, backlog, scope } = await begin([desk], 2)
+      await add(['dlv_1'], desk)
+      const first = sweep(0)
+      await expect.poll(() => desk.got).toHaveLength(1)
+      move(30_000)
+      const second = sweep(1)
+      await expect.poll(() => desk.got).toHaveLength(2)
+      slow.resolve(new Response(null, { status }))
+      await first
+      const [row] = await scope.db.query.selectFrom('poppy_deliveries').select(['due_at', 'given_up_at']).execute()
+      expect([Number(row?.due_at), row?.given_up_at]).toEqual([clock.now + 30_000, null])
+      quick.resolve(new Response())
+      await second
+      expect(await backlog()).toEqual({ waiting: 0, dueSince: null, givenUp: 0 })
+    },
+  )
+
   test('to an address that answers nothing, or is dead, hold up no other', async () => {
     const gate = Promise.withResolvers<Response>()
     const hanging = await receiver(() => gate.promise)
