@@ -52,7 +52,9 @@ describe.each([
     const page = await ask('/svc2/poppy/inbox')
     const text = await page.text()
     expect(page.status).toBe(200)
-    for (const [, path = ''] of text.matchAll(/(?:src|href)="([^"#]+)"/g)) expect(path).toMatch(/^\/svc2\/poppy\/inbox/)
+    // An empty picture stands for the icon, so that no browser asks the site for one.
+    for (const [, path = ''] of text.replace('href="data:,"', '').matchAll(/(?:src|href)="([^"#]+)"/g))
+      expect(path).toMatch(/^\/svc2\/poppy\/inbox/)
     for (const [path = ''] of text.matchAll(/\/svc2\/poppy\/inbox\/assets\/[^"]+/g))
       expect([path, (await ask(path)).status]).toEqual([path, 200])
     const view = JSON.parse(/id="inbox-view">(.*?)<\/script>/s.exec(text)?.[1] ?? '{}') as Record<string, string>
