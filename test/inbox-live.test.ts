@@ -62,7 +62,7 @@ describe.each(stores)('at two processes on $name', { timeout: 120_000 }, ({ name
     expect(Math.min(...took), `${took.map(Math.round)} ms`).toBeLessThan(1000)
   })
 
-  test('a page that has the conversation open hears at once that the customer has signed out, and whether the agent is there [4.9.sign-out]', async () => {
+  test('a page that has the conversation open hears at once that the customer has signed out, and whether the agent is there', async () => {
     const { two, tokens, desk, live } = await openDesk(name)
     const first = await live()
     const { access_token, refresh_token = '' } = await signIn(two, tokens.session_id)
