@@ -37,13 +37,18 @@ describe.skipIf(chromiumMissing)('the staff inbox with its script, in a real bro
     expect(new URL(page.url()).pathname).toBe(`/poppy/inbox/conversations/${id}`)
     await page.keyboard.press('t')
     await page.getByLabel('Your reply').waitFor()
-    await expect.poll(() => page.evaluate('document.activeElement.id'), patiently).toBe('reply-text')
+    const focused = () => page.evaluate<string>('document.activeElement.id')
+    // Still by single keys: what is typed now goes nowhere.
+    await expect.poll(focused, patiently).toBe('thread-title')
+    await page.keyboard.press('r')
+    await expect.poll(focused, patiently).toBe('reply-text')
     // Letters are letters while somebody types.
     await page.keyboard.type('nt? jk/ Hello.')
     await page.keyboard.press('Control+Enter')
     await expect.poll(() => site.heard(id), patiently).toContain('human: nt? jk/ Hello.')
     await expect.poll(() => page.getByLabel('Your reply').inputValue(), patiently).toBe('')
-    await page.keyboard.press('Escape')
+    // Sent, and out of the box: a note that follows is none of what the agent reads.
+    await expect.poll(focused, patiently).toBe('thread-title')
     await page.keyboard.press('n')
     await page.keyboard.type('A nice agent.')
     await page.keyboard.press('Control+Enter')

@@ -18,7 +18,8 @@ export function sendForms(page: Page, loading: Loading, typed: Typed, changed: (
     if (!(form instanceof HTMLFormElement) || event.defaultPrevented) return
     if (form.method === 'post') {
       event.preventDefault()
-      void send(form)
+      // A key that takes, such as `t`, has no button.
+      void send(form, event.submitter === null)
     } else if (form.method === 'get') {
       event.preventDefault()
       const query = new URLSearchParams(textsOf(form))
@@ -26,7 +27,7 @@ export function sendForms(page: Page, loading: Loading, typed: Typed, changed: (
     }
   })
 
-  async function send(form: HTMLFormElement): Promise<void> {
+  async function send(form: HTMLFormElement, isByKey: boolean): Promise<void> {
     if (underWay.has(form)) return
     underWay.add(form)
     const action = form.getAttribute('action') ?? ''
@@ -55,7 +56,7 @@ export function sendForms(page: Page, loading: Loading, typed: Typed, changed: (
     follow()
     // Of the place where it led, and as it is now.
     if (isOld) void loading.refresh()
-    if (answer.isDone) focusAfter(form.dataset.act ?? '', hadFocus)
+    if (answer.isDone) focusAfter(form.dataset.act ?? '', hadFocus, isByKey)
     changed()
   }
 
@@ -67,18 +68,21 @@ export function sendForms(page: Page, loading: Loading, typed: Typed, changed: (
     else if (/[?&](?:before|done)=/.test(location.search)) history.replaceState(null, '', address)
   }
 
-  function focusAfter(act: string, hadFocus: boolean): void {
+  function focusAfter(act: string, hadFocus: boolean, isByKey: boolean): void {
     const find = (selector: string) => root.querySelector<HTMLElement>(selector)
     if (act === 'call-tool') {
       const outcome = find('#outcome')
       outcome?.scrollIntoView({ block: 'nearest' })
       outcome?.focus({ preventScroll: true })
     } else if (act === 'take' || act === 'take-next') {
-      // On a touch screen a focus opens the keyboard, over what is to be read first.
-      const box = matchMedia('(pointer: fine)').matches ? find('#reply-text') : null
+      // On a touch screen a focus opens the keyboard, over what is to be read first. Whoever works by single keys goes on by
+      // them: in the box, `n` for a note that stays in the team would be the first letter of a reply.
+      const box = !isByKey && matchMedia('(pointer: fine)').matches ? find('#reply-text') : null
       ;(box ?? find('#thread-title') ?? find('#list-title'))?.focus({ preventScroll: true })
-    } else if (hadFocus && (document.activeElement === document.body || document.activeElement === null)) {
-      focusTitle(root)
+    } else if (hadFocus) {
+      // Out of a box whose words are sent, so that `n` is a note and no letter of the next reply; a button keeps it.
+      const active = document.activeElement
+      if (active === null || active === document.body || active instanceof HTMLTextAreaElement) focusTitle(root)
     }
   }
 }
