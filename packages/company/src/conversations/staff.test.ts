@@ -156,10 +156,11 @@ describe.each(stores)('Staff on $name', { timeout: 60_000 }, ({ missing, fresh }
     }
     clock.now += 24 * 60 * minute
     const bites = await Promise.all([first.care(), second.care()])
-    // Both at the same moment find the same 50; whoever comes later finds what is left.
+    // Both at the same moment find the same 50; whoever is a little later finds some of what is left.
+    expect(bites.some(({ isDone }) => !isDone)).toBe(true)
+    while (bites.at(-1)?.isDone !== true) bites.push(await first.care())
     expect(bites.every(({ done }) => done <= 50)).toBe(true)
-    expect(bites.map(({ done }) => done).reduce((sum, done) => sum + done)).toBeGreaterThanOrEqual(50)
-    while (!(await first.care()).isDone);
+    expect(bites.reduce((sum, { done }) => sum + done, 0)).toBe(60)
     for (const id of ids) {
       expect((await row(id)).status).toBe('closed')
       expect((await said(id)).filter((what) => what === 'closed/agent')).toHaveLength(1)
