@@ -143,6 +143,28 @@ describe('a Company that needs the account', () => {
     expect([asked.length, company.findings]).toEqual([1, []])
   })
 
+  it.each(['at once', 'after it was given the same before'])(
+    'has the owner asked where they disconnected the agent at the Company, %s [4.9.disconnect-agent, 7.11.authorization-agent]',
+    async (when) => {
+      const visit = await talking([{ say: 'Hi.' }])
+      const { here, conversation, company } = visit
+      await conversation.answer()
+      await visit.signIn(here, ['poppy:read'])
+      const asks = { event: { type: 'authorization', error: 'sign_in_required', scope: 'poppy:read' } }
+      const { asked, signIn } = signer(visit)
+      if (when !== 'at once') {
+        company.conversations.script([asks], [{ say: 'I see.' }])
+        expect((await conversation.reply('What did I book?', { signIn })).text).toBe('I see.')
+      }
+      company.disconnect()
+      company.conversations.script([asks], [{ say: 'You have two bookings.' }])
+      const reply = await conversation.reply('And now?', { signIn })
+      expect([reply.outcome, reply.text]).toEqual(['answered', 'You have two bookings.'])
+      expect(asked.map(({ scopes, error }) => [scopes, error.code])).toEqual([[['poppy:read'], 'sign_in_required']])
+      expect(company.findings).toEqual([])
+    },
+  )
+
   it('once it was used answers a Session that signed out with sign_in_required', async () => {
     const visit = await talking([{ say: 'Hi.' }])
     const { here, conversation, company } = visit

@@ -65,7 +65,7 @@ export interface Session {
   readonly mcp: (options?: { readonly url?: string }) => Promise<McpConnection>
   /**
    * Begins Direct Sign-In (4.5): show `url` to the User, then await `done`. Several may be under way at once.
-   * @param request what the task needs; scopes already granted are asked for again with them
+   * @param request what the task needs; scopes that are granted, as the Company says now, are asked for again with them
    */
   readonly beginSignIn: (request: { readonly scopes: readonly string[] }) => Promise<PendingSignIn>
   /**
@@ -91,7 +91,8 @@ export interface Session {
   /**
    * Signs in for these scopes: with the Account Token if one that is held covers them (4.4), else by Direct Sign-In, for
    * which `open` gets the address, by Device Sign-In, for which `show` gets link and code, or by Mediated Sign-In, with
-   * `credentials` or `ask`.
+   * `credentials` or `ask`. With an Account Token the Company is asked first what it still gives, by one request: the owner
+   * may have disconnected this agent there (4.9).
    */
   readonly signIn: (request: SignInRequest) => Promise<SignInResult>
   /** Finishes a sign-in with the URL that the User's browser was sent back to, where the host takes it itself. */
@@ -186,15 +187,24 @@ export function createSession(
     fetch: async (input, init) => sessionFetch(context, await find(), tokens, input, init),
     mcpTransport: async ({ url } = {}) => mcpTransport(context, await find(), tokens, url),
     mcp: async ({ url } = {}) => connectMcp(parts, await find(), url),
-    beginSignIn: ({ scopes }) => begin(scopes),
-    beginDeviceSignIn: ({ scopes, signal }) => beginDevice(scopes, signal),
-    signInMediated: async (request) => signInMediated(context, await find(), tokens, request),
+    beginSignIn: async ({ scopes }) => {
+      await tokens.confirmAccount()
+      return begin(scopes)
+    },
+    beginDeviceSignIn: async ({ scopes, signal }) => {
+      await tokens.confirmAccount()
+      return beginDevice(scopes, signal)
+    },
+    signInMediated: async (request) => {
+      await tokens.confirmAccount()
+      return signInMediated(context, await find(), tokens, request)
+    },
     signIn: async (request) => {
       const { scopes } = request
-      const held = await tokens.records.account()
-      if (held && scopes.length > 0 && coversScopes(held.scopes, scopes) && (await tokens.useAccountToken(anywhere))) {
+      // 4.9: the owner may have ended the access at the Company, or taken a part of it away; nobody tells us
+      if (await tokens.confirmAccount()) {
         const granted = (await tokens.records.account())?.scopes ?? []
-        if (coversScopes(granted, scopes))
+        if (scopes.length > 0 && coversScopes(granted, scopes))
           return { granted: [...granted], asked: [...scopes], missing: [], replaced: 'none', switched: false }
       }
       if ('show' in request) {

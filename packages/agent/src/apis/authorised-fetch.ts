@@ -13,7 +13,7 @@ import { withoutSecretsIn } from '../net/redact.ts'
 import { cleanText, withoutSecrets } from '../net/text.ts'
 import { nonceTrouble } from '../sessions/token-endpoint.ts'
 import type { HeldToken, SessionTokens, TokenWanted } from '../sessions/tokens.ts'
-import { canAccountHelp, stepUpError, union } from './step-up.ts'
+import { stepUpError, tryAccount, union } from './step-up.ts'
 
 /** Requests that carry a Session Token (4.3, 6): everything that calls a Company goes through here. */
 
@@ -132,12 +132,10 @@ export async function authorisedFetch(
       case 'insufficient_scope': {
         const needed = union(refusal.scopes, service.scopes ?? [])
         // 4.4: an Account Token that covers the task comes before a new sign-in
-        const account = await tokens.records.account()
-        if (!done.signedIn && canAccountHelp(refusal.error, account, held, needed)) {
-          done.signedIn = true
-          if (await tokens.useAccountToken(wanted, held.token)) continue
-        }
-        throw await stepUpError(tokens, company, refusal.error, needed, done.signedIn)
+        const end = done.signedIn ? 'in_vain' : await tryAccount(tokens, wanted, refusal.error, held, needed)
+        done.signedIn = true
+        if (end === 'helped') continue
+        throw await stepUpError(tokens, company, refusal.error, needed, end === 'in_vain')
       }
       case 'extension_required':
         throw new AgentError('extension_required', extensionMissing(company, refusal.extension), {

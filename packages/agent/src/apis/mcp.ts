@@ -16,7 +16,7 @@ import { noteOperation } from '../operations/operations.ts'
 import type { SessionTokens, TokenWanted } from '../sessions/tokens.ts'
 import { authorisedFetch, extensionMissing } from './authorised-fetch.ts'
 import { apisOf } from './call.ts'
-import { canAccountHelp, isAccessError, stepUpError } from './step-up.ts'
+import { isAccessError, stepUpError, tryAccount } from './step-up.ts'
 
 /** MCP servers of a Company (6), by the official client, with Bearer tokens that this Session asks for and renews. */
 
@@ -152,11 +152,9 @@ export async function connectMcp(parts: OperationParts, found: FoundCompany, url
         }
         const { error, scopes } = refusal
         if (!isAccessError(error)) throw toolError(found.name, refusal)
-        const account = await tokens.records.account()
-        if (!hasTried && canAccountHelp(error, account, held, scopes)) {
-          if (await tokens.useAccountToken(bearerFor(server), held.token)) continue
-        }
-        throw await stepUpError(tokens, found.name, error, scopes, hasTried)
+        const end = hasTried ? 'in_vain' : await tryAccount(tokens, bearerFor(server), error, held, scopes)
+        if (end === 'helped') continue
+        throw await stepUpError(tokens, found.name, error, scopes, end === 'in_vain')
       }
     },
     close: () => client.close(),

@@ -116,7 +116,9 @@ describe('an ask that leads nowhere', () => {
     await all.signIn(here, ['poppy:read'])
     const { asks, error } = await host(all, here, () => {
       const headers = { 'www-authenticate': `DPoP error="insufficient_scope"${scope}` }
-      all.fake.switches.answers.push({ status: 403, headers, body: '' })
+      const answer = { status: 403, headers, body: '' }
+      // Also to the token that it gave when it was asked what it still gives.
+      all.fake.switches.answers = [answer, answer]
       return here.call('echo')
     })
     expect([asks, error?.code, error?.action]).toEqual([[], 'insufficient_scope', 'give_up'])

@@ -1,7 +1,7 @@
 import { coversScopes } from '@poppyseed/protocol'
 import { AgentError } from '../errors.ts'
 import { cleanText } from '../net/text.ts'
-import type { HeldToken, SessionTokens } from '../sessions/tokens.ts'
+import type { HeldToken, SessionTokens, TokenWanted } from '../sessions/tokens.ts'
 
 /**
  * More access in the middle of a task (4.4, 6): what to ask the owner for, and when to stop asking. A Company that never
@@ -17,17 +17,28 @@ export function isAccessError(code: string | undefined): code is AccessError {
 }
 
 /**
- * Whether the Account Token would help where this Session Token didn't: it covers what is needed. After
- * `insufficient_scope` it helps only if the token that was refused had less.
+ * Whether the Account Token gives what this Session Token didn't: it is used, where it covers what is needed as far as
+ * anybody here knows (4.8). What the Company then says of it counts: the owner may have ended the access there, or taken a
+ * part of it away, and nobody told us (4.9).
+ * @param held the token that was refused
+ * @returns `helped`: another attempt makes sense; `in_vain`: it was tried; `not_tried` where it couldn't help
  */
-export function canAccountHelp(
+export async function tryAccount(
+  tokens: SessionTokens,
+  wanted: TokenWanted,
   error: AccessError,
-  account: { readonly scopes: readonly string[] } | undefined,
   held: HeldToken,
   needed: readonly string[],
-): boolean {
-  if (account === undefined || !coversScopes(account.scopes, needed)) return false
-  return error === 'sign_in_required' || !held.signedIn || !coversScopes(held.scopes, needed)
+): Promise<'helped' | 'in_vain' | 'not_tried'> {
+  const before = await tokens.records.account()
+  if (before === undefined || !coversScopes(before.scopes, needed)) return 'not_tried'
+  if (error === 'insufficient_scope' && held.signedIn && coversScopes(held.scopes, needed)) {
+    // It names nothing, or it refuses what it gave a moment ago: asking once more tells nothing new.
+    if (needed.length === 0 || held.isNew) return 'in_vain'
+  }
+  if (!(await tokens.useAccountToken(wanted, held.token))) return 'in_vain'
+  const account = await tokens.records.account()
+  return account !== undefined && coversScopes(account.scopes, needed) ? 'helped' : 'in_vain'
 }
 
 /**

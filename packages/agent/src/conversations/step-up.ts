@@ -1,5 +1,5 @@
 import { coversScopes } from '@poppyseed/protocol'
-import { type AccessError, canAccountHelp, stepUpError } from '../apis/step-up.ts'
+import { type AccessError, stepUpError, tryAccount } from '../apis/step-up.ts'
 import { AgentError } from '../errors.ts'
 import type { OperationParts } from '../operations/desk.ts'
 import { rememberDeclined } from '../sessions/sign-in-end.ts'
@@ -63,16 +63,11 @@ export async function stepUp(
     return continued
   }
   const held = await tokens.get(wanted)
-  const account = await tokens.records.account()
-  if (!hasTried && account && coversScopes(account.scopes, needed)) {
-    // Another call may have signed in since; then nothing more is needed.
-    const isEnough = held.signedIn && coversScopes(held.scopes, needed)
-    if (isEnough && code === 'insufficient_scope') return goesOn()
-    if (canAccountHelp(code, account, held, needed)) {
-      // 4.8: the Account Token first
-      if (await tokens.useAccountToken(wanted, isEnough ? undefined : held.token)) return goesOn()
-    }
-  }
+  // 4.8: the Account Token first. What is held may be from before the event or after it, so the Company is asked what it gives
+  // now, unless it was this very moment; 4.9: also where the same was given before, because it may have been taken away since.
+  const isEnough = held.isNew && held.signedIn && coversScopes(held.scopes, needed)
+  const isGiven = isEnough || (await tryAccount(tokens, wanted, 'sign_in_required', held, needed)) === 'helped'
+  if (isGiven && !hasTried) return goesOn()
   const error = await stepUpError(tokens, found.name, code, needed, hasTried)
   if (error.action !== 'ask_owner') return { result: error.code === 'sign_in_declined' ? 'declined' : 'stopped', error }
   if (!signIn) return { result: 'needs_owner', error }

@@ -146,8 +146,9 @@ describe('Account Tokens that wait to be revoked', () => {
     const visit = await start()
     const here = await visit.session()
     await visit.signIn(here, scopes)
+    const { url } = await here.beginSignIn({ scopes })
     visit.fake.switches.tokenType = 'Bearer'
-    expect((await errorOf(visit.signIn(here, scopes))).code).toBe('bad_answer')
+    expect((await errorOf(here.completeSignIn(visit.fake.approve(url)))).code).toBe('bad_answer')
     visit.fake.switches.tokenType = 'DPoP'
     expect(alive(visit)).toBe(2)
     visit.clock.now += 60 * minute

@@ -39,6 +39,8 @@ export interface HeldToken {
   readonly token: Secret
   readonly scopes: readonly string[]
   readonly signedIn: boolean
+  /** Whether the Company gave it while it was asked for here: what it says of the Session is not older than the question. */
+  readonly isNew: boolean
 }
 
 /** A Session that was signed in (4.4). */
@@ -75,6 +77,11 @@ export interface SessionTokens {
   readonly get: (wanted: TokenWanted, stale?: Secret) => Promise<HeldToken>
   /** 4.8: signs the Session in with the Account Token that is held, or says false when there is none. */
   readonly useAccountToken: (wanted: TokenWanted, stale?: Secret) => Promise<boolean>
+  /**
+   * 4.8, 4.9: asks the Company whether the Account Token that is held still signs in, and what it covers now; false without
+   * one. Who else asks in that moment has the same answer by the same request.
+   */
+  readonly confirmAccount: () => Promise<boolean>
   /** 4.5: exchanges a code; the Session is signed in and the Account Token kept. */
   readonly exchangeCode: (
     source: TokenSource,
@@ -116,7 +123,7 @@ export function createSessionTokens(
     // Renewed a little early, so that it doesn't expire on the way.
     const margin = Math.min(30_000, held.lifetime / 10)
     if (context.now() >= held.expiresAt - margin) return undefined
-    return { token: new Secret(held.token), scopes: held.scopes, signedIn: session.signedIn }
+    return { token: new Secret(held.token), scopes: held.scopes, signedIn: session.signedIn, isNew: false }
   }
 
   /** Asks for a token until there is one; each turn takes away one reason for the next. */
@@ -238,7 +245,7 @@ export function createSessionTokens(
       ],
       declined: before.sessionId === response.session_id ? before.declined : [],
     }))
-    return { token: new Secret(token.token), scopes, signedIn: response.signed_in }
+    return { token: new Secret(token.token), scopes, signedIn: response.signed_in, isNew: true }
   }
 
   const accountExpiry = (response: TokenResponse): number | undefined =>
@@ -251,6 +258,15 @@ export function createSessionTokens(
     const retired = await retiredTokens(context, place)
     return [...session.tokens.map(({ token }) => token), ...(account ? [account.token] : []), ...retired]
   }
+
+  const useAccountToken: SessionTokens['useAccountToken'] = (wanted, stale) =>
+    alone(async () => {
+      if (!(await heldAccount())) return false
+      const session = await records.session()
+      // Another call of this Session may have done it while this one waited.
+      if (session.signedIn && fresh(session, wanted, stale)) return true
+      return (await obtain(wanted, true)).signedIn
+    })
 
   return {
     place,
@@ -269,14 +285,13 @@ export function createSessionTokens(
       await revokeRetiredThere(context, (await findSource()).server, place)
       return token
     },
-    useAccountToken: (wanted, stale) =>
-      alone(async () => {
-        if (!(await heldAccount())) return false
-        const session = await records.session()
-        // Another call of this Session may have done it while this one waited.
-        if (session.signedIn && fresh(session, wanted, stale)) return true
-        return (await obtain(wanted, true)).signedIn
-      }),
+    useAccountToken,
+    confirmAccount: async () => {
+      const wanted: TokenWanted = { kind: 'dpop', resource: undefined }
+      // Whatever is held now is from before the question, so it is no answer to it.
+      const before = (await records.session()).tokens.find((token) => isFor(token, wanted))
+      return useAccountToken(wanted, before && new Secret(before.token))
+    },
     exchangeCode: (source, { code, redirectUri, verifier }) =>
       alone(async () => {
         const exchangeOnce: SignInAttempt = ({ sessionId, proofKeys }) =>
