@@ -22,6 +22,7 @@ import {
   personVisits,
 } from './setup/canary-visits.ts'
 import { postgresMissing } from './setup/postgres.ts'
+import { watchConversations } from './setup/watched-conversations.ts'
 import { id, makeKeys, sha256 } from './setup/wire-agent.ts'
 import type { Tokens } from './setup/world.ts'
 
@@ -307,6 +308,18 @@ describe.each([
       checkTokens(secrets)
     },
   )
+})
+
+it('what is told of conversations has no secret in it, no word of anybody, and nobody’s name', {
+  timeout,
+}, async () => {
+  const { telemetry, world, secrets } = await watchConversations()
+  const traces = await telemetry.dump()
+  // The search itself works: what is there is found.
+  for (const kept of ['poppy.turn.duration', 'poppy.handoff.duration', 'poppy.webhook.deliveries'])
+    expect(traces).toContain(kept)
+  expect(secrets.filter((one) => traces.includes(one))).toEqual([])
+  expect(secrets.filter((one) => world.log.join('\n').includes(one))).toEqual(['canary-inside-of-an-error'])
 })
 
 const kinds: readonly SecretKind[] = [

@@ -91,7 +91,7 @@ export function conversationParts(scope: Scope, more: Partial<ConversationParts>
     changes: createChanges(),
     listening: nobodyAsks,
     queue: createConversationQueue(),
-    begin: (id) => void begun.push(id),
+    begin: ({ id }) => void begun.push(id),
     at: () => {},
     ...more,
   }

@@ -113,7 +113,7 @@ export function startDesk(options: {
     changes,
     listening: nobodyAsks,
     queue: createConversationQueue(),
-    begin: (id) => engine.begin(id),
+    begin: (due) => engine.begin(due),
     at(point) {
       if (!isDead && !armed.has(point)) return
       isDead = true

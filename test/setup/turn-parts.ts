@@ -1,6 +1,7 @@
 import type { CompanyAgent } from '../../packages/company/src/company-agent/turn.ts'
 import { accepted } from '../../packages/company/src/conversations/conversation.ts'
 import { withConversation } from '../../packages/company/src/conversations/ledger.ts'
+import type { DueTurn } from '../../packages/company/src/conversations/parts.ts'
 import type { ConversationRow } from '../../packages/company/src/conversations/row.ts'
 import { eventsAfter, findConversation } from '../../packages/company/src/conversations/store.ts'
 import {
@@ -54,6 +55,9 @@ export interface Engines {
   readonly errors: string[]
 }
 
+/** A turn of the User that conversations begin with here. */
+export const dueTurn = (id: string): DueTurn => ({ id, client_id: caller().principal.clientId, user_id: 'user' })
+
 /** Makes engines, one for each agent. Their begun turns are begun by the test: `engine.begin`. */
 export async function engines(
   { open }: FreshStore,
@@ -100,7 +104,7 @@ export async function engines(
         void work.catch(ignore).finally(() => tracked.delete(work))
         return work
       },
-      begin: (id) => engine.begin(id),
+      begin: (due) => engine.begin(due),
     }
     const engine = createTurnEngine(parts)
     const idle = async () => {

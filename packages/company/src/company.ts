@@ -232,6 +232,7 @@ export function createCompany(config: CompanyConfig): Company {
     durable,
     onDeadline: () => givenUp.abort(),
     onClose() {
+      unobserved?.()
       changes.close()
       fetcher?.close()
       guardedFetch?.close()
@@ -252,6 +253,7 @@ export function createCompany(config: CompanyConfig): Company {
     givenUp: givenUp.signal,
     track: lifecycle.track,
     at: (point, id) => checked.faults?.atPoint?.(point, id),
+    watch: telemetry.work,
   })
   if (checked.conversations !== null || checked.operations.list.length > 0) durable.push(...deliveries.durable)
   const outgoing = createOutgoing({ endpoints: checked.webhooks, random, poke: deliveries.poke })
@@ -301,6 +303,7 @@ export function createCompany(config: CompanyConfig): Company {
           agent: config.agent ?? null,
           changes,
           outgoing,
+          watch: telemetry.work,
           faults: checked.faults,
           wordings,
           standardLocale: checked.languages.standard,
@@ -315,6 +318,7 @@ export function createCompany(config: CompanyConfig): Company {
           revising: operations.revising,
         })
   if (conversations !== null) durable.push(conversations.turns, conversations.care)
+  const unobserved = conversations === null ? null : telemetry.work.observe(conversations.gauges)
   const tokenSettings: TokenSettings = {
     tokens,
     importKey,

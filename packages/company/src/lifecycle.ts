@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { PoppyError } from '@poppyseed/protocol'
 import { cleanUp, type KeptFor } from './store/clean-up.ts'
 import type { Database, Logger, Scope, Store } from './store/database.ts'
@@ -77,6 +78,8 @@ export function createLifecycle(options: {
   readonly onDeadline: () => void
   readonly onClose: () => void
 }): Lifecycle {
+  // Whoever's request opens the store, what is done now and then is no part of it.
+  const outside = AsyncLocalStorage.snapshot()
   let opening: Promise<Scope> | null = null
   let closing: Promise<void> | null = null
   let timer: NodeJS.Timeout | undefined
@@ -101,13 +104,11 @@ export function createLifecycle(options: {
     const store = await options.store()
     const db = await store.open({ now: options.now, log: options.log })
     const opened: Scope = Object.freeze({ db, company: options.company })
-    timer = setInterval(() => tidy(opened), cleanUpInterval)
-    timer.unref()
+    timer = outside(() => setInterval(() => tidy(opened), cleanUpInterval)).unref()
     if (options.durable.length > 0) {
-      sweepTimer = setInterval(lookAll, sweepInterval)
-      sweepTimer.unref()
+      sweepTimer = outside(() => setInterval(lookAll, sweepInterval)).unref()
       // What another process left lying doesn't wait for the first tick.
-      lookAll()
+      outside(lookAll)
     }
     options.log.info({ store: db.name }, 'the store is open')
     return opened

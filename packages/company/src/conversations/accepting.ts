@@ -83,7 +83,7 @@ async function open(
       : insertBeside(parts, id, { ...first, parentId }))
     if (inserted === null) continue
     if (inserted.kept !== null) {
-      announce(parts, inserted.kept)
+      announce(parts, inserted.kept, null)
       await parts.at('accepted', id)
       const { status, responder } = inserted.kept
       return { conversationId: id, receipt: { code: receipt.code, status, responder } }
@@ -153,7 +153,7 @@ async function insertBeside(
       if (error !== undone) throw error
       return outcome
     }
-    if (told !== null) announce(parts, told)
+    if (told !== null) announce(parts, told, parent)
     return outcome
   })
 }

@@ -48,7 +48,7 @@ export async function changeWith<Decided extends Decision>(
         return row
       })
       if (changed === null) continue
-      announce(parts, changed)
+      announce(parts, changed, seen)
       return { row: changed, isChanged: true }
     }
     throw new Error('A conversation changes faster than a change of it can be made.')

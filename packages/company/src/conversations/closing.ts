@@ -95,7 +95,7 @@ export async function changeTogether(
       await also?.(scope)
       return made
     })
-    for (const row of rows) announce(parts, row)
+    for (const [at, row] of rows.entries()) announce(parts, row, changes[at]?.seen ?? null)
     return rows
   } catch (error) {
     if (error === overtaken) return null

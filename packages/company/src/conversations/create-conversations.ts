@@ -4,6 +4,7 @@ import type { DurableWork } from '../lifecycle.ts'
 import type { StoredOperation } from '../operations/agreement.ts'
 import type { OperationNews } from '../operations/hooks.ts'
 import type { Revising } from '../operations/revising.ts'
+import type { Gauges } from '../telemetry/work.ts'
 import type { Wordings } from '../words/wording.ts'
 import { careForConversations } from './caring.ts'
 import { createConversationQueue } from './ledger.ts'
@@ -13,9 +14,10 @@ import type { ConversationParts } from './parts.ts'
 import { createPeople } from './presence.ts'
 import { type CompanyConversations, createCompanyConversations } from './staff.ts'
 import { operationNow, reviseUnderRights } from './staff-revising.ts'
+import { countForStaff } from './staff-store.ts'
 import { createStreams, type Streams } from './streaming.ts'
 import { callTool, offeredNow } from './turn-tools.ts'
-import { createTurnEngine, type TurnEngineParts } from './turns.ts'
+import { createTurnEngine, type TurnEngine, type TurnEngineParts } from './turns.ts'
 
 /** Conversations, put together. */
 
@@ -23,7 +25,7 @@ import { createTurnEngine, type TurnEngineParts } from './turns.ts'
 export interface ConversationsOptions
   extends Pick<
       ConversationParts,
-      'scope' | 'now' | 'random' | 'log' | 'settings' | 'sessionLimits' | 'agent' | 'changes' | 'outgoing'
+      'scope' | 'now' | 'random' | 'log' | 'settings' | 'sessionLimits' | 'agent' | 'changes' | 'outgoing' | 'watch'
     >,
     Pick<TurnEngineParts, 'registry' | 'supports' | 'grantableScopes' | 'standardLocale' | 'track'> {
   readonly faults: FaultSettings | null
@@ -48,11 +50,16 @@ export interface Conversations {
   /** Tells a conversation what becomes of what was proposed in it. */
   readonly news: OperationNews
   /** What runs the turns of the Company Agent, and finds those that were left. */
-  readonly turns: DurableWork
+  readonly turns: TurnEngine
   /** What looks after conversations in which somebody waits, is gone, or nothing happens. */
   readonly care: DurableWork
   readonly ofCompany: CompanyConversations
+  /** What metrics tell of them. */
+  readonly gauges: Gauges
 }
+
+/** Up to which number those who wait for a person are counted. */
+const mostCounted = 10_000
 
 /** Makes what accepts, reads and closes. */
 export function createConversations({
@@ -73,7 +80,7 @@ export function createConversations({
     listening: createListening({ ...{ scope, now, ending }, ...options }),
     queue: createConversationQueue(),
     at: (point, id) => faults?.atPoint?.(point, id),
-    begin: (id) => turns.begin(id),
+    begin: (due) => turns.begin(due),
   }
   const streams = settings.streams && createStreams({ ...parts, settings: settings.streams, ending })
   const turns = createTurnEngine({ ...parts, ...options, wordings })
@@ -88,5 +95,10 @@ export function createConversations({
   })
   const care: DurableWork = { sweep: () => careForConversations(parts), stop: () => {} }
   const news = createOperationNews(parts, { write: options.writeOperation })
-  return { parts, streams, turns, care, news, ofCompany }
+  const gauges: Gauges = {
+    turns: turns.size,
+    streams: () => streams?.size() ?? 0,
+    waiting: async () => (await countForStaff(await scope(), { staffId: '', most: mostCounted })).waiting,
+  }
+  return { parts, streams, turns, care, news, ofCompany, gauges }
 }

@@ -1,4 +1,5 @@
 import type { Scope } from '../store/database.ts'
+import type { HandoffAbout } from '../telemetry/work.ts'
 import type { Outgoing } from '../webhooks/outgoing.ts'
 import type { NewDelivery } from '../webhooks/store.ts'
 import { careDue, type Timing } from './care.ts'
@@ -108,7 +109,7 @@ export async function withConversation(
         outgoing: parts.outgoing,
       })
       if (changed !== null) {
-        announce(parts, changed)
+        announce(parts, changed, row)
         return { row: changed, isChanged: true }
       }
       if (await areWritten(scope, id, decided.events)) {
@@ -123,11 +124,24 @@ export async function withConversation(
   })
 }
 
-/** Tells whoever waits that a conversation has changed, after the commit, and has its turn begun where one is due. */
-export function announce(parts: ConversationParts, row: ConversationRow): void {
+/**
+ * Tells whoever waits that a conversation has changed, after the commit, and has its turn begun where one is due.
+ * @param seen the row before the change; null for a new one
+ */
+export function announce(parts: ConversationParts, row: ConversationRow, seen: ConversationRow | null): void {
   parts.changes.changed(row.id)
   parts.outgoing?.poke()
-  if (row.turn_due_at !== null && row.turn_due_at <= parts.now()) parts.begin(row.id)
+  if (row.turn_due_at !== null && row.turn_due_at <= parts.now()) parts.begin(row)
+  const waited = seen === null ? null : waitEnded(seen, row)
+  if (waited !== null) parts.watch?.handoff(waited)
+}
+
+/** The wait for a person (7.9) that a change ended; null where it ended none. */
+function waitEnded(seen: ConversationRow, row: ConversationRow): HandoffAbout | null {
+  if (seen.status !== 'queued' || seen.queued_at === null || row.status === 'queued') return null
+  const { id, status, responder, updated_at: until } = row
+  const outcome = responder === 'human' ? 'taken' : status === 'closed' ? 'closed' : 'nobody_came'
+  return { conversationId: id, since: seen.queued_at, until, outcome }
 }
 
 /** Lets the changes of one conversation that this process makes follow each other, so that they don't make each other fail. */

@@ -3,13 +3,18 @@ import type { CompanyAgent } from '../company-agent/turn.ts'
 import type { FaultPoint } from '../faults/faults.ts'
 import type { SessionLimits } from '../sessions/rights.ts'
 import type { Logger, Scope } from '../store/database.ts'
+import type { WorkWatch } from '../telemetry/telemetry.ts'
 import type { Outgoing } from '../webhooks/outgoing.ts'
 import type { ConversationQueue } from './ledger.ts'
 import type { Listening } from './listening.ts'
 import type { People } from './presence.ts'
+import type { ConversationRow } from './row.ts'
 import type { CheckedConversations } from './settings.ts'
 
 /** What all that is done to conversations is done with. */
+
+/** A conversation whose turn is due: whose it is says whether there is room for it. */
+export type DueTurn = Pick<ConversationRow, 'id' | 'client_id' | 'user_id'>
 
 /** See `createConversations`. */
 export interface ConversationParts {
@@ -32,7 +37,9 @@ export interface ConversationParts {
   /** Lets the changes that this process makes of one conversation follow each other. */
   readonly queue: ConversationQueue
   /** Has a turn that is due begun, after that is committed. Where nobody does, it is found by looking. */
-  readonly begin: (id: string) => void
+  readonly begin: (due: DueTurn) => void
+  /** Tells of turns and of waits for a person; left out, nobody does. */
+  readonly watch?: WorkWatch
   /** Named points at which tests end the process. */
   readonly at: (point: FaultPoint, id: string) => void | Promise<void>
 }

@@ -2,6 +2,7 @@ import { coversScopes, formatScope } from '@poppyseed/protocol'
 import { type AgentEnd, runAgent, type Thing } from '../company-agent/run-agent.ts'
 import { cutText } from '../company-agent/said.ts'
 import type { CompanyAgent, Turn } from '../company-agent/turn.ts'
+import type { TurnOutcome } from '../telemetry/work.ts'
 import { forLog } from '../tools/run.ts'
 import type { Wordings } from '../words/wording.ts'
 import { closeConversation } from './closing.ts'
@@ -31,7 +32,14 @@ export interface TurnParts extends ToolParts {
 }
 
 /** How a turn was left. `late`: what was still being said when it was, once that is known. */
-export type TurnEnd = { readonly how: 'ended' } | { readonly how: 'stopped' | 'lost'; readonly late: Promise<string> }
+export type TurnEnd = Ended | { readonly how: 'stopped' | 'lost'; readonly late: Promise<string> }
+
+interface Ended {
+  readonly how: 'ended'
+  readonly outcome: Exclude<TurnOutcome, 'stopped' | 'lost'>
+}
+
+const ended = (outcome: Ended['outcome']): Ended => ({ how: 'ended', outcome })
 
 /** Without an agent of the company's own, people answer alone (7.9). */
 const handsOff: CompanyAgent = async function* () {
@@ -58,9 +66,8 @@ export async function runTurn(parts: TurnParts, row: ConversationRow, stop: Abor
   try {
     await parts.at('turn-claimed', row.id)
     const left = await speak(parts, { row, writing, calls, stop })
-    if (left !== null) return left
-    if (before !== null || calls.hasSteps()) await forgetSteps(scope, row)
-    return { how: 'ended' }
+    if (left.how === 'ended' && (before !== null || calls.hasSteps())) await forgetSteps(scope, row)
+    return left
   } catch (error) {
     if (error instanceof TurnLost) return { how: 'lost', late: Promise.resolve(error.unsaid) }
     throw error
@@ -74,14 +81,14 @@ interface Running {
   readonly stop: AbortSignal
 }
 
-/** Has the agent speak, and ends the turn. Null once it has ended. */
-async function speak(parts: TurnParts, { row, writing, calls, stop }: Running): Promise<TurnEnd | null> {
+/** Has the agent speak, and ends the turn. */
+async function speak(parts: TurnParts, { row, writing, calls, stop }: Running): Promise<TurnEnd> {
   const { locale, context } = contextOf(parts, row)
   const wording = parts.wordings.in(locale)
   if (row.attempts > mostAttempts) {
     parts.log.error({ conversation: row.id, turn: row.turn }, 'a turn was begun too often and is given up')
     await writing.end(row.turn_asked, [writing.message({ text: wording.say('turn.failed') })])
-    return null
+    return ended('given_up')
   }
   const [{ history, asked }, { principal, session }, notes] = await Promise.all([
     parts.scope().then((scope) => historyOf(scope, row)),
@@ -92,6 +99,8 @@ async function speak(parts: TurnParts, { row, writing, calls, stop }: Running): 
   const isDirect = row.parent_id !== null
   let over = stop
   let isOver = false
+  /** How the agent itself ended the turn. */
+  let ownEnd: Ended['outcome'] = 'answered'
   /** The message that is being said, as far as it was told: no longer than a message may be. */
   let told = ''
   const ending: AgentEnd = await runAgent({
@@ -142,13 +151,13 @@ async function speak(parts: TurnParts, { row, writing, calls, stop }: Running): 
   })
   switch (ending.how) {
     case 'over':
-      return null
+      return ended(ownEnd)
     case 'stopped':
       return { how: 'stopped', late: ending.late }
     case 'done': {
       const text = ending.rest === '' ? calls.owed(wording) : ending.rest
       await withWords(text, () => writing.end(calls.answered(), text === '' ? [] : [writing.message({ text })]))
-      return null
+      return ended('answered')
     }
     case 'failed':
       parts.log.error(
@@ -158,7 +167,7 @@ async function speak(parts: TurnParts, { row, writing, calls, stop }: Running): 
       await writing.end(calls.answered(), [
         writing.message({ text: wording.say(ending.because === 'time' ? 'turn.tooLong' : 'turn.failed') }),
       ])
-      return null
+      return ended(ending.because === 'time' ? 'too_long' : 'failed')
   }
 
   /** Says a thing. True when it ended the turn. */
@@ -178,12 +187,14 @@ async function speak(parts: TurnParts, { row, writing, calls, stop }: Running): 
         return false
       case 'handoff':
         await handOff(thing.reason)
+        ownEnd = 'handed_off'
         return true
       case 'close':
         await closeConversation(parts, row.id, (current) => {
           if (!writing.isOurs(current)) throw new TurnLost()
           return true
         })
+        ownEnd = 'closed'
         return true
     }
   }

@@ -1,6 +1,7 @@
 import type { ToolOutcome } from '../company-agent/turn.ts'
 import type { Scope } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
+import type { DueTurn } from './parts.ts'
 import { type ConversationRow, conversationColumns } from './row.ts'
 
 /** Turns in the store: who has one, until when, and what its tools answered. */
@@ -45,19 +46,65 @@ export async function renewTurn(
   return (await renew(scope, turn)).length > 0
 }
 
-const dueText = `select id from poppy_conversations where company = :company and turn_due_at <= :now
-  order by turn_due_at limit :limit`
-const due = statement<{ readonly now: number; readonly limit: number }, { readonly id: string }>({
-  sqlite: dueText,
-  postgres: dueText,
+// From one Personal Agent to the next along the index, whatever each has due; the last row, without one, says that there are no
+// more.
+const clientsText = `with recursive clients(client_id, number) as (
+    select (select min(client_id) from poppy_conversations
+      where company = :company and turn_due_at is not null and client_id > :after), 1
+    union all
+    select (select min(client_id) from poppy_conversations
+      where company = :company and turn_due_at is not null and client_id > clients.client_id), number + 1
+    from clients where client_id is not null and number < :clients)`
+const dueOf = (others: string) => `from poppy_conversations c
+    where c.company = :company and c.client_id = clients.client_id and c.turn_due_at <= :now and ${others}
+    order by c.turn_due_at limit :each`
+const due = statement<
+  {
+    readonly now: number
+    readonly after: string
+    readonly clients: number
+    readonly each: number
+    readonly full: string
+  },
+  {
+    readonly client_id: string | null
+    readonly id: string | null
+    readonly user_id: string | null
+  }
+>({
+  sqlite: `${clientsText} select clients.client_id, due.id, due.user_id from clients
+    left join poppy_conversations due on due.company = :company and due.id in (select c.id
+      ${dueOf("c.client_id || ' ' || c.user_id not in (select value from json_each(:full))")})
+    order by clients.number, due.turn_due_at`,
+  postgres: `${clientsText} select clients.client_id, due.id, due.user_id from clients
+    left join lateral (select c.id, c.user_id, c.turn_due_at ${dueOf(
+      "c.client_id || ' ' || c.user_id <> all (array(select json_array_elements_text(cast(:full as json))))",
+    )}) due on true order by clients.number, due.turn_due_at`,
 })
 
-/** Conversations whose turn is due, the longest due first. */
+/** What is looked for: some of each Personal Agent's, so that nobody's many hide what others have due. */
+export interface DueAsked {
+  /** Milliseconds since 1970. */
+  readonly now: number
+  /** The Personal Agent after which the look begins; '' for the first. */
+  readonly after: string
+  /** Personal Agents that are looked at, and turns of each. */
+  readonly clients: number
+  readonly each: number
+  /** Users whose turns are passed over, as `userKey` has them. */
+  readonly fullUsers: readonly string[]
+}
+
+/** Conversations whose turn is due, the longest due first of each Personal Agent's; and where the next look goes on. */
 export async function dueTurns(
   scope: Scope,
-  asked: { readonly now: number; readonly limit: number },
-): Promise<readonly string[]> {
-  return (await due(scope, asked)).map(({ id }) => id)
+  { fullUsers, ...asked }: DueAsked,
+): Promise<{ readonly turns: readonly DueTurn[]; readonly after: string }> {
+  const rows = await due(scope, { ...asked, full: JSON.stringify(fullUsers) })
+  const turns = rows.flatMap(({ id, client_id, user_id }) =>
+    id === null || client_id === null || user_id === null ? [] : [{ id, client_id, user_id }],
+  )
+  return { turns, after: rows.at(-1)?.client_id ?? '' }
 }
 
 /** How many turns are due and not begun, or left by whoever had them, and since when the longest is. */

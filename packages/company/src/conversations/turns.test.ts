@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { caller, startConversation } from '../../../../test/setup/conversation-parts.ts'
 import { grantRow, sessionRow } from '../../../../test/setup/rows.ts'
 import { stores } from '../../../../test/setup/stores.ts'
-import { type EngineHere, engines, send, told } from '../../../../test/setup/turn-parts.ts'
+import { dueTurn, type EngineHere, engines, send, told } from '../../../../test/setup/turn-parts.ts'
 import { insertGrant } from '../accounts/store.ts'
 import type { CompanyAgent, ToolOutcome, Turn } from '../company-agent/turn.ts'
 import { insertSession } from '../sessions/store.ts'
@@ -52,7 +52,7 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
       yield { type: 'text', text: 'it is.' }
     })
     const { id } = await startConversation(scope, { context: { locale: 'de-DE', time_zone: 'Europe/Berlin' } })
-    engine.begin(id)
+    engine.begin(dueTurn(id))
     await idle()
     expect(await told(scope, id)).toEqual([question, 'working/agent', 'agent: Yes, it is.', 'idle/agent'])
     expect(pieces.map(({ from, text }) => [from, text])).toEqual([
@@ -95,7 +95,7 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
     const other = slow('I look again.', 'It is.')
     const { first, second, clock } = await two([hung.agent, other.agent])
     const { id } = await startConversation(first.scope)
-    first.engine.begin(id)
+    first.engine.begin(dueTurn(id))
     const before = await hung.begun
     await second.engine.sweep()
     await second.idle()
@@ -144,7 +144,7 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
       }
     const { first, second, clock } = await two([agentOf(0), agentOf(1)], { tools: [count] })
     const { id } = await startConversation(first.scope)
-    first.engine.begin(id)
+    first.engine.begin(dueTurn(id))
     await hangs
     clock.now += 31_000
     await second.engine.sweep({ toTheEnd: true })
@@ -165,7 +165,7 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
     const other = slow('I look.', 'It is.')
     const { first, second } = await two([going.agent, other.agent])
     const { id } = await startConversation(first.scope)
-    first.engine.begin(id)
+    first.engine.begin(dueTurn(id))
     await going.begun
     first.engine.stop()
     await first.idle()
@@ -183,7 +183,7 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
       'idle/agent',
     ])
     await first.engine.sweep()
-    first.engine.begin(id)
+    first.engine.begin(dueTurn(id))
     await first.idle()
   })
 
@@ -194,7 +194,7 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
     const going = slow('I look.', 'The suite costs 300 €.')
     const { scope, parts, engine, idle } = await one(going.agent)
     const { id } = await startConversation(scope)
-    engine.begin(id)
+    engine.begin(dueTurn(id))
     const turn = await going.begun
     const { promise: aborted, resolve } = Promise.withResolvers<void>()
     turn.signal.addEventListener('abort', () => resolve())
@@ -221,7 +221,7 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
     const going = slow('I look.', 'It is.')
     const { scope, parts, engine, idle, clock } = await one(going.agent)
     const { id } = await startConversation(scope)
-    engine.begin(id)
+    engine.begin(dueTurn(id))
     await going.begun
     await withConversation(parts, id, (row) => closed(row, clock.now))
     going.goOn()
@@ -241,7 +241,7 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
       yield { type: 'text', text: `Answer ${asked.length}.` }
     })
     const { id } = await startConversation(scope)
-    engine.begin(id)
+    engine.begin(dueTurn(id))
     await begun
     await send(here[0] as EngineHere, id, 'And dinner?')
     await send(here[0] as EngineHere, id, 'For two.')
@@ -270,7 +270,7 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
       yield { type: 'text', text: `${none.length}, then ${came.map(({ text }) => text).join(' ')}` }
     })
     const { id } = await startConversation(scope)
-    engine.begin(id)
+    engine.begin(dueTurn(id))
     await begun
     await send(here[0] as EngineHere, id, 'And dinner?')
     goOn()
@@ -298,7 +298,7 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
   ])('of an agent that %s ends in an honest message, and nothing hangs', async (_, agent, words) => {
     const { scope, engine, idle, errors } = await one(agent, { turnTimeout: 50 })
     const { id } = await startConversation(scope, { context: { locale: 'de-AT' } })
-    engine.begin(id)
+    engine.begin(dueTurn(id))
     await idle()
     const all = await told(scope, id)
     expect(all.at(-2)).toContain(words)
@@ -333,7 +333,7 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
         yield { type: 'text', text: 'And this.' }
       })
       const { id } = await startConversation(scope)
-      engine.begin(id)
+      engine.begin(dueTurn(id))
       await idle()
       return (await told(scope, id)).slice(2)
     }
@@ -350,7 +350,7 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
     })
     resolve(parts)
     const { id } = await startConversation(scope)
-    engine.begin(id)
+    engine.begin(dueTurn(id))
     await idle()
     expect((await told(scope, id)).slice(2)).toEqual(['direct_opened', 'agent: Goodbye.', 'idle/agent'])
   })
@@ -360,7 +360,7 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
       whoComes: async () => ({ comes: false, text: 'Nobody is here before nine.' }),
     })
     const { id } = await startConversation(scope)
-    engine.begin(id)
+    engine.begin(dueTurn(id))
     await idle()
     expect((await told(scope, id)).slice(2)).toEqual(['agent: Nobody is here before nine.', 'idle/agent'])
   })
@@ -400,7 +400,7 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
         { tools },
       )
       const { id } = await startConversation(scope)
-      engine.begin(id)
+      engine.begin(dueTurn(id))
       await idle()
       expect(seen?.tools.map(({ name }) => name)).toEqual(['rooms'])
       expect(seen?.locked.map(({ name, needs, scope: wanted }) => [name, needs, wanted])).toEqual([
@@ -430,7 +430,7 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
         yield { type: 'needs-scope', scope: 'poppy:write everything' }
       })
       const { id } = await startConversation(scope, { by: ada })
-      engine.begin(id)
+      engine.begin(dueTurn(id))
       await idle()
       expect(calls).toEqual(['ada call_'])
       expect(accountThen).toBe('ada')
@@ -466,7 +466,7 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
         yield { type: 'text', text: 'That was it.' }
       })
       const { id } = await startConversation(scope, { by: ada })
-      engine.begin(id)
+      engine.begin(dueTurn(id))
       await idle()
       expect(results).toEqual(['ran', 'insufficient_scope', 'sign_in_required', 'ran', 'invalid_token', false])
     })

@@ -1,9 +1,12 @@
+import type { Cause, TurnOutcome } from '../telemetry/work.ts'
 import { forLog } from '../tools/run.ts'
 import { withConversation } from './ledger.ts'
 import { changeWithNote } from './notes.ts'
+import type { DueTurn } from './parts.ts'
 import type { ConversationRow } from './row.ts'
 import { findConversation } from './store.ts'
-import { runTurn, type TurnParts } from './turn-run.ts'
+import { createTurnRoom, standardRoom } from './turn-room.ts'
+import { runTurn, type TurnEnd, type TurnParts } from './turn-run.ts'
 import { claimTurn, dueTurns, renewTurn } from './turn-store.ts'
 import { isHeld } from './turn-writing.ts'
 
@@ -22,11 +25,13 @@ export interface TurnEngineParts extends TurnParts {
 /** See {@link createTurnEngine}. */
 export interface TurnEngine {
   /** Begins a turn that became due a moment ago, without making anybody wait for it. */
-  readonly begin: (id: string) => void
+  readonly begin: (due: DueTurn) => void
   /** Looks for turns that are due. `toTheEnd`: waits until they have ended, where nothing lives between requests. */
   readonly sweep: (how?: {
     readonly toTheEnd?: boolean
   }) => Promise<{ readonly done: number; readonly isDone: boolean }>
+  /** How many turns run here. */
+  readonly size: () => number
   /** Begins nothing more, and hands back what runs: another instance goes on with it at once. */
   readonly stop: () => void
 }
@@ -34,10 +39,8 @@ export interface TurnEngine {
 /** Milliseconds that a claim holds without a sign of life, and after which it is renewed. */
 const lease = 30_000
 const renewal = 10_000
-/** How many turns one process runs at a time, and how many wait here; further ones are found by the sweep. */
-const mostAtOnce = 100
-const mostWaiting = 1000
-/** How many are looked for at a time. */
+/** Of how many Personal Agents a look finds turns, and how many of each; and how many are begun where they are waited for. */
+const perLook = { clients: 25, each: 50 }
 const atATime = 50
 
 /** Why a turn is to be left. */
@@ -49,34 +52,43 @@ interface Running {
   /** Whether a turn became due since the last look. */
   again: boolean
   leave: (why: Left) => void
+  /** The request that made a turn due, where it was one. */
+  cause: Cause | undefined
 }
 
 /** Makes the engine. Nothing runs until it is begun or swept. */
 export function createTurnEngine(parts: TurnEngineParts): TurnEngine {
-  const { now, log } = parts
+  const { now, log, watch } = parts
   const running = new Map<string, Running>()
-  const waiting = new Set<string>()
+  const room = createTurnRoom(standardRoom)
+  /** The Personal Agent after which the next look begins. */
+  let lookedUntil = ''
   const closing = new AbortController()
   const isStopped = () => closing.signal.aborted
 
-  function begin(id: string): void {
+  function begin({ id, client_id, user_id }: DueTurn): void {
     const here = running.get(id)
-    if (here !== undefined) here.again = true
+    if (here !== undefined) {
+      here.again = true
+      here.cause = watch?.cause()
+    }
     if (isStopped() || here !== undefined) return
-    if (running.size < mostAtOnce) void attend(id)
-    else if (waiting.size < mostWaiting) waiting.add(id)
+    const due = { id, client_id, user_id }
+    if (room.enter(due)) void attend(due, watch?.cause())
+    else room.wait(due)
   }
 
-  /** Runs the turns of a conversation for as long as one is due. */
-  function attend(id: string): Promise<void> {
+  /** Runs the turns of a conversation for as long as one is due, in room that was taken for it. */
+  function attend(due: DueTurn, cause?: Cause): Promise<void> {
     const { promise: done, resolve } = Promise.withResolvers<void>()
-    const here: Running = { done, again: true, leave: () => {} }
-    running.set(id, here)
-    void runAll(id, here).finally(resolve)
+    const here: Running = { done, again: true, leave: () => {}, cause }
+    running.set(due.id, here)
+    void runAll(due, here).finally(resolve)
     return parts.track(done)
   }
 
-  async function runAll(id: string, here: Running): Promise<void> {
+  async function runAll(due: DueTurn, here: Running): Promise<void> {
+    const { id } = due
     try {
       while (here.again && !isStopped()) {
         here.again = false
@@ -87,11 +99,23 @@ export function createTurnEngine(parts: TurnEngineParts): TurnEngine {
       log.error({ conversation: id, error: forLog(error) }, 'a turn could not be run')
     } finally {
       running.delete(id)
-      const [next] = waiting
-      if (next !== undefined && !isStopped()) {
-        waiting.delete(next)
-        begin(next)
-      }
+      room.leave(due)
+      attendWaiting()
+    }
+  }
+
+  /** Runs one that is waited for, which is bounded by how many are. */
+  function attendAnyway(due: DueTurn): Promise<void> {
+    room.take(due)
+    return attend(due)
+  }
+
+  /** What is free is for whoever waits. */
+  function attendWaiting(): void {
+    while (!isStopped()) {
+      const next = room.next()
+      if (next === null) return
+      void attend(next)
     }
   }
 
@@ -107,7 +131,11 @@ export function createTurnEngine(parts: TurnEngineParts): TurnEngine {
     }
     if (isStopped()) here.leave('closing')
     const unwatch = watchOver(row, () => here.leave('lost'))
-    const end = await runTurn(parts, row, stop.signal).finally(unwatch)
+    const run = () => runTurn(parts, row, stop.signal).finally(unwatch)
+    const { cause } = here
+    here.cause = undefined
+    const about = { conversationId: id, clientId: row.client_id, attempt: row.attempts, cause }
+    const end = await (watch?.turn(about, run, outcomeOf) ?? run())
     if (end.how === 'ended') return
     if (end.how === 'stopped' && reasonOf() === 'closing') return handBack(row)
     // Whoever has the conversation now doesn't wait for what this one still says.
@@ -115,6 +143,11 @@ export function createTurnEngine(parts: TurnEngineParts): TurnEngine {
 
     function reasonOf(): Left | null {
       return why
+    }
+
+    function outcomeOf(left: TurnEnd): TurnOutcome {
+      if (left.how === 'ended') return left.outcome
+      return left.how === 'stopped' && reasonOf() === 'closing' ? 'stopped' : 'lost'
     }
   }
 
@@ -194,15 +227,35 @@ export function createTurnEngine(parts: TurnEngineParts): TurnEngine {
     begin,
     async sweep({ toTheEnd = false } = {}) {
       if (isStopped()) return { done: 0, isDone: true }
-      const ids = await dueTurns(await parts.scope(), { now: now(), limit: atATime })
-      if (toTheEnd) await Promise.all(ids.map((id) => running.get(id)?.done ?? attend(id)))
-      else for (const id of ids) begin(id)
-      return { done: ids.length, isDone: ids.length < atATime }
+      const from = lookedUntil
+      const asked = { ...perLook, now: now(), after: from, fullUsers: toTheEnd ? [] : room.fullUsers() }
+      const { turns, after } = await dueTurns(await parts.scope(), asked)
+      lookedUntil = after
+      const isWhole = from === '' && after === ''
+      if (!toTheEnd) {
+        for (const due of turns) begin(due)
+        return { done: turns.length, isDone: isWhole && turns.length < perLook.each }
+      }
+      const some = inTurns(turns).slice(0, atATime)
+      await Promise.all(some.map((due) => running.get(due.id)?.done ?? attendAnyway(due)))
+      return { done: some.length, isDone: isWhole && some.length < atATime }
     },
+    size: () => running.size,
     stop() {
       closing.abort()
-      waiting.clear()
+      room.clear()
       for (const { leave } of running.values()) leave('closing')
     },
   }
+}
+
+/** One of each Personal Agent's, then another one of each: what is cut off is nobody's whole. */
+function inTurns(turns: readonly DueTurn[]): readonly DueTurn[] {
+  const places = new Map<string, number>()
+  const placed = turns.map((due) => {
+    const place = places.get(due.client_id) ?? 0
+    places.set(due.client_id, place + 1)
+    return { due, place }
+  })
+  return placed.sort((one, other) => one.place - other.place).map(({ due }) => due)
 }

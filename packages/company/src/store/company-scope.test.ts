@@ -322,7 +322,7 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   claimTurn: (scope) => turns.claimTurn(scope, { id: 'talk', now: later, until: later + 1 }),
   renewTurn: (scope) => turns.renewTurn(scope, { id: 'talk', runner: 0, until: later }),
   dueTurnCount: (scope) => turns.dueTurnCount(scope, { now: later }),
-  dueTurns: (scope) => turns.dueTurns(scope, { now: later, limit: 10 }),
+  dueTurns: (scope) => turns.dueTurns(scope, { now: later, after: '', clients: 10, each: 10, fullUsers: [] }),
   doneBefore: (scope) => turns.doneBefore(scope, { id: 'talk', turn: 1, turn_asked: 0 }),
   recordStep: (scope) =>
     turns.recordStep(scope, { id: 'talk', turn: 1, runner: 0, step: 2, digest: 'e', recorded: {} as never, now }),

@@ -463,6 +463,19 @@ const migrations: readonly Migration[] = [
           .execute()
     },
   },
+  {
+    title: 'Turns that are due, of each Personal Agent',
+    async run({ query }) {
+      // In place of the one by time alone: one Personal Agent's many would stand before all others' there.
+      await query.schema.dropIndex('poppy_conversations_by_turn_due_at').execute()
+      await query.schema
+        .createIndex('poppy_conversations_due')
+        .on('poppy_conversations')
+        .columns(['company', 'client_id', 'turn_due_at', 'user_id', 'id'])
+        .where(sql<boolean>`turn_due_at is not null`)
+        .execute()
+    },
+  },
 ]
 
 /** The schema that this release of the library works with. */

@@ -1,6 +1,7 @@
 import type { Attributes, Counter, Histogram, MeterProvider, Span, Tracer, UpDownCounter } from '@opentelemetry/api'
 import { PoppyError } from '@poppyseed/protocol'
 import { FetchRefused } from '../net/fetch-refused.ts'
+import { createWork, type Work } from './work.ts'
 
 /** Spans and metrics through OpenTelemetry's API, where the host has an SDK for it. */
 
@@ -38,6 +39,8 @@ export interface OpenTelemetry {
   /** `route`: its template, or null where nothing answers. */
   readonly begin: (method: string, route: string | null) => WatchedRequest
   readonly part: <T>(part: Part, run: () => Promise<T>) => Promise<T>
+  /** Work that no request waits for. */
+  readonly work: Work
 }
 
 /** Under this name all copies of the API's first major version find what an SDK registers. */
@@ -96,6 +99,8 @@ export async function createOpenTelemetry(origin: string): Promise<OpenTelemetry
   }
 
   return {
+    work: createWork({ api, host: hostname, within, fail: (span, kind) => fail(api, span, kind), kindOf }),
+
     begin(method, route) {
       const about: Attributes = { 'http.request.method': method, ...(route === null ? {} : { 'http.route': route }) }
       const { active, count, duration } = current()

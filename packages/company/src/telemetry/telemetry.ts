@@ -9,6 +9,7 @@ import {
   type Part,
   type WatchedRequest,
 } from './open-telemetry.ts'
+import type { Cause, DeliveryAbout, DeliveryEnd, Gauges, HandoffAbout, TurnAbout, TurnOutcome } from './work.ts'
 
 /**
  * What is told of each request: a line in the log, and where the host has OpenTelemetry a span and metrics. Nothing here
@@ -34,6 +35,23 @@ export interface Telemetry {
   ) => Promise<Response>
   /** Watches a part of a request: a tool that runs, or a stranger's document that is fetched. A child of its span. */
   readonly part: <T>(part: Part, run: () => Promise<T>) => Promise<T>
+  /** Watches work that no request waits for. */
+  readonly work: WorkWatch
+}
+
+/** What is told of work that no request waits for: see `work.ts`, which does it where the host has OpenTelemetry. */
+export interface WorkWatch {
+  /** The span that is active here, to be linked to. */
+  readonly cause: () => Cause | undefined
+  readonly turn: <T>(
+    about: Omit<TurnAbout, 'client'> & { readonly clientId: string },
+    run: () => Promise<T>,
+    outcomeOf: (end: T) => TurnOutcome,
+  ) => Promise<T>
+  readonly handoff: (about: HandoffAbout) => void
+  readonly delivery: <T>(about: DeliveryAbout, run: () => Promise<T>, endOf: (end: T) => DeliveryEnd) => Promise<T>
+  /** Has this looked at whenever metrics are collected; ends with what comes back. */
+  readonly observe: (gauges: Gauges) => () => void
 }
 
 /** A response, and when it is sent whole; null where that is at once. */
@@ -48,10 +66,16 @@ const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PAT
 /** Makes the watch. */
 export function createTelemetry({ log, origin }: { readonly log: Logger; readonly origin: string }): Telemetry {
   const hosts = new BoundedCache<string>(1000)
+  const observed = new Map<Gauges, () => void>()
   let loading: Promise<OpenTelemetry> | undefined
+  let loaded: OpenTelemetry | undefined
 
   function load(): Promise<OpenTelemetry> {
-    loading ??= createOpenTelemetry(origin)
+    loading ??= createOpenTelemetry(origin).then((made) => {
+      loaded = made
+      for (const gauges of observed.keys()) observed.set(gauges, made.work.observe(gauges))
+      return made
+    })
     return loading
   }
 
@@ -93,6 +117,26 @@ export function createTelemetry({ log, origin }: { readonly log: Logger; readonl
       }
     },
     part: (part, run) => (hasOpenTelemetry() ? load().then((telemetry) => telemetry.part(part, run)) : run()),
+    work: {
+      cause: () => loaded?.work.cause(),
+      turn({ clientId, ...about }, run, outcomeOf) {
+        if (!hasOpenTelemetry()) return run()
+        return load().then(({ work }) => work.turn({ ...about, client: hostOf(clientId) }, run, outcomeOf))
+      },
+      handoff(about) {
+        if (hasOpenTelemetry()) void load().then(({ work }) => work.handoff(about))
+      },
+      delivery: (about, run, endOf) =>
+        hasOpenTelemetry() ? load().then(({ work }) => work.delivery(about, run, endOf)) : run(),
+      observe(gauges) {
+        observed.set(gauges, loaded?.work.observe(gauges) ?? (() => {}))
+        if (hasOpenTelemetry()) void load()
+        return () => {
+          observed.get(gauges)?.()
+          observed.delete(gauges)
+        }
+      },
+    },
   }
 }
 

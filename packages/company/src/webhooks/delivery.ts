@@ -1,6 +1,8 @@
 import { signatureOf, webhookHeaders } from '../crypto/webhook-signature.ts'
 import type { DurableWork } from '../lifecycle.ts'
 import type { Logger, Scope } from '../store/database.ts'
+import type { WorkWatch } from '../telemetry/telemetry.ts'
+import type { DeliveryEnd } from '../telemetry/work.ts'
 import type { WebhookEndpoint } from './settings.ts'
 import {
   claimDelivery,
@@ -34,6 +36,8 @@ export interface DeliveryOptions {
   readonly at: (point: 'delivered', id: string) => void | Promise<void>
   /** Milliseconds that a receiver may take; 10,000 when left out. */
   readonly timeLimit?: number
+  /** Tells of each try; left out, nobody does. */
+  readonly watch?: WorkWatch
 }
 
 /** See {@link createDeliveries}. */
@@ -67,11 +71,13 @@ const gonePause = 600_000
 
 /** What came of a try. */
 type Tried =
-  | { readonly how: 'taken' }
+  | { readonly how: 'taken'; readonly status: number }
   /** `notBefore`: milliseconds that the receiver asks for until the next try. `isLate`: it didn't answer in time. */
   | {
       readonly how: 'failed' | 'gone'
       readonly why: string
+      /** Left out where nothing was answered. */
+      readonly status?: number
       readonly notBefore?: number
       readonly isLate?: boolean
     }
@@ -103,7 +109,8 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
 }
 
 function createLane(endpoint: WebhookEndpoint, options: DeliveryOptions) {
-  const { now, log, track, givenUp, timeLimit = standardTimeLimit } = options
+  const { now, log, track, givenUp, watch, timeLimit = standardTimeLimit } = options
+  const { hostname: host } = new URL(endpoint.url)
   let isStopped = false
   let isPoked = false
   /** Whether it didn't answer in time in this look: then the rest of it waits for the next one. */
@@ -142,21 +149,22 @@ function createLane(endpoint: WebhookEndpoint, options: DeliveryOptions) {
     const attempts = delivery.attempts + 1
     try {
       if (!(await claimDelivery(scope, { delivery, now: now(), until: lease }))) return
-      const tried = await send(delivery)
+      const about = { webhook: endpoint.name, event, host, attempt: attempts }
+      const tried = await (watch?.delivery(about, () => send(delivery), endOf) ?? send(delivery))
       if (tried.how === 'taken') {
         await options.at('delivered', id)
         await deleteDelivery(scope, id)
         return
       }
       if (tried.isLate === true) isHanging = true
-      const about = { webhook: endpoint.name, delivery: id, event, attempts, why: tried.why }
-      if (tried.how === 'gone' || attempts >= mostAttempts) {
+      const told = { webhook: endpoint.name, delivery: id, event, attempts, why: tried.why }
+      if (isLast(tried)) {
         await giveUpDelivery(scope, { id, lease, now: now() })
-        log.error(about, 'a webhook could not be delivered and is given up')
+        log.error(told, 'a webhook could not be delivered and is given up')
       } else {
         const pause = Math.max(pauseAfter(attempts), tried.notBefore ?? 0)
         await putOffDelivery(scope, { id, lease, dueAt: now() + spread(pause, options.random) })
-        log.warn(about, 'a webhook was not taken; it is tried again')
+        log.warn(told, 'a webhook was not taken; it is tried again')
       }
     } catch (error) {
       // The lease ends by itself, and it is due again.
@@ -164,6 +172,17 @@ function createLane(endpoint: WebhookEndpoint, options: DeliveryOptions) {
         { webhook: endpoint.name, delivery: id, error: error instanceof Error ? error.name : typeof error },
         'a webhook could not be looked after',
       )
+    }
+
+    function isLast({ how }: Tried): boolean {
+      return how === 'gone' || attempts >= mostAttempts
+    }
+
+    function endOf(tried: Tried): DeliveryEnd {
+      if (tried.how === 'taken') return { outcome: 'taken', status: tried.status }
+      const { status } = tried
+      const why = tried.isLate === true ? 'timeout' : tried.why
+      return { outcome: isLast(tried) ? 'given_up' : 'failed', status, why }
     }
   }
 
@@ -186,10 +205,12 @@ function createLane(endpoint: WebhookEndpoint, options: DeliveryOptions) {
       })
       // What it says beside its status is nothing to us, and may be endless.
       await answer.body?.cancel()
-      if (answer.ok) return { how: 'taken' }
+      const { status } = answer
+      if (answer.ok) return { how: 'taken', status }
       return {
-        how: answer.status === 410 ? 'gone' : 'failed',
-        why: `status ${answer.status}`,
+        how: status === 410 ? 'gone' : 'failed',
+        why: `status ${status}`,
+        status,
         notBefore: retryAfter(answer),
       }
     } catch (error) {
