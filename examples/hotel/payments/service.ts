@@ -26,7 +26,7 @@ export type Behaviour = {
   readonly deduplicates: boolean
 }
 
-export const atFirst: Behaviour = { mode: 'normal', milliseconds: 0, times: null, deduplicates: true }
+const atFirst: Behaviour = { mode: 'normal', milliseconds: 0, times: null, deduplicates: true }
 
 const modes = ['normal', 'slow', 'error', 'hang', 'refuse', 'dead'] as const
 

@@ -139,7 +139,12 @@ function mediatedSignIn(database: HotelDatabase, outbox: Outbox, now: () => numb
     ],
     async verify({ email = '', password = '' }) {
       try {
-        return await signIn(database, { email: email.slice(0, 254), password: password.slice(0, 1024) }, now())
+        return await signIn(
+          database,
+          'guests',
+          { email: email.slice(0, 254), password: password.slice(0, 1024) },
+          now(),
+        )
       } catch (error) {
         // Too many tries: to an agent that is no other answer than a wrong password.
         if (error instanceof Refusal) return null

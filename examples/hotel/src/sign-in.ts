@@ -1,25 +1,23 @@
 import { createHash } from 'node:crypto'
 import { checkPassword, nobodysPassword } from './passwords.ts'
 import { Refusal } from './refusal.ts'
+import type { Kind } from './sessions.ts'
 import { type HotelDatabase, one, run } from './sql.ts'
 
 /** How many passwords may be tried for one email address, and in what time (milliseconds). */
 export const MAX_ATTEMPTS = 8
 export const ATTEMPTS_WINDOW = 15 * 60_000
 
-/** Who signs in. Each kind has its own table, its own limits and its own cookie: nobody of one passes for the other. */
-export type Kind = 'guests' | 'staff'
-
 /**
- * The id of the guest, or of the member of staff, with this email address and password, or null. Which of the two was wrong is not told, not by
- * the time it takes either.
+ * The id of the guest, or of the member of staff, with this email address and password, or null. Which of the two was wrong is
+ * not told, not by the time it takes either.
  * @throws Refusal `too_many` after too many tries for this address, whether or not it has an account.
  */
 export async function signIn(
   database: HotelDatabase,
+  kind: Kind,
   credentials: { readonly email: string; readonly password: string },
   now: number,
-  kind: Kind = 'guests',
 ): Promise<string | null> {
   const email = credentials.email.trim().toLowerCase()
   const key = createHash('sha256').update(`${kind} ${email}`).digest('base64url')

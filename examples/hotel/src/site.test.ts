@@ -121,7 +121,7 @@ describe('signing in', () => {
     expect(await site.guest(new Request(`${ORIGIN}/x`))).toBeNull()
 
     const before = time
-    time += SESSION_LIFETIME
+    time += SESSION_LIFETIME.guests
     expect(await who()).toBeNull()
     time = before
     await browser.post('/logout', { form_token: await browser.hidden('/account', 'form_token') })

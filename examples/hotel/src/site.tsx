@@ -16,11 +16,10 @@ import { RoomPage } from './pages/room.tsx'
 import { limitBody, protectPages } from './protection.ts'
 import { Refusal, type RefusalCode } from './refusal.ts'
 import { readSearch } from './room-search.ts'
-import type { Guest } from './sessions.ts'
+import { type Guest, personOfSession, type StaffMember } from './sessions.ts'
 import { signInRoutes } from './sign-in-routes.tsx'
 import { createDesk, type SiteEnv } from './site-context.ts'
 import type { HotelDatabase } from './sql.ts'
-import { type StaffMember, staffOfSession } from './staff.ts'
 import { staffRoutes } from './staff-routes.tsx'
 import { allRooms, roomDetails } from './tools-data.ts'
 import { type FindAgent, findVisitor, NotForThisAgent, NotSignedIn } from './visitor.ts'
@@ -162,7 +161,9 @@ export function createSite(options: SiteOptions): Site {
     },
     staff: async (request) => {
       const { visitor, cookieOf } = await visitorOf(request)
-      return visitor.kind === 'person' ? staffOfSession(database, cookieOf(staffCookies.session), now()) : null
+      return visitor.kind === 'person'
+        ? personOfSession(database, 'staff', cookieOf(staffCookies.session), now())
+        : null
     },
   }
 }

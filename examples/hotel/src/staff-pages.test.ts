@@ -5,10 +5,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { customerCard } from './customer.ts'
 import { openDatabase } from './database.ts'
 import { createPerson } from './person.ts'
+import { SESSION_LIFETIME } from './sessions.ts'
 import { ATTEMPTS_WINDOW, MAX_ATTEMPTS } from './sign-in.ts'
 import { createSite, type Site } from './site.tsx'
 import { type HotelDatabase, one } from './sql.ts'
-import { STAFF_SESSION_LIFETIME } from './staff.ts'
 
 // Those who work at the desk have a door of their own. No guest comes in by it, and no key of theirs opens the guests'.
 
@@ -93,7 +93,7 @@ describe('the staff’s sign-in', () => {
     const second = `miramar_staff=${browser.cookies.get('miramar_staff')}`
     expect(await site.staff(asking(second))).toMatchObject({ name: 'Pau Ferrer' })
     const before = time
-    time += STAFF_SESSION_LIFETIME
+    time += SESSION_LIFETIME.staff
     expect(await site.staff(asking(second))).toBeNull()
     time = before
   })

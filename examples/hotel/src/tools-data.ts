@@ -3,7 +3,7 @@ import { Refusal } from './refusal.ts'
 import { all, type HotelDatabase, one } from './sql.ts'
 
 /** The longest stay that can be searched for, in nights. */
-export const MAX_NIGHTS = 30
+const MAX_NIGHTS = 30
 
 /** A room, as people and agents see it. Prices in whole euros a night, size in square metres. */
 export type Room = {

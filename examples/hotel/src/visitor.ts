@@ -1,5 +1,5 @@
 import { type HotelScope, hotelScopes } from './scopes.ts'
-import { type Guest, guestById, sessionGuest } from './sessions.ts'
+import { type Guest, guestById, personOfSession } from './sessions.ts'
 import type { HotelDatabase } from './sql.ts'
 
 /** The browser of a personal agent, as its Session stands at this moment (5). */
@@ -79,7 +79,7 @@ export async function findVisitor(
     // A form that was loaded for one of the two can't be sent as the other.
     return { kind: 'agent', guest, host: agent.host, may, formOwner: `agent ${agent.sessionId}` }
   }
-  const guest = sessionGuest(database, session, now)
+  const guest = personOfSession(database, 'guests', session, now)
   return { kind: 'person', guest, formOwner: guest ? session : undefined }
 }
 

@@ -1,4 +1,4 @@
-import type { StaffMember } from '../staff.ts'
+import type { StaffMember } from '../sessions.ts'
 import { FormToken, Layout, type Visit } from './layout.tsx'
 import { SignInForm } from './login.tsx'
 
