@@ -4,15 +4,12 @@ import { handleRevocation } from './accounts/routes.ts'
 import type { Admission } from './agents/admission.ts'
 import type { AgentDirectory } from './agents/directory.ts'
 import type { Logos } from './agents/logo.ts'
-import { logoRoute } from './agents/routes.ts'
-import { forPeople } from './browser/people-only.ts'
 import { type BrowserEndpoint, browserRoute } from './browser/routes.ts'
 import type { Conversations } from './conversations/create-conversations.ts'
 import { conversationHandlers } from './conversations/routes.ts'
 import type { KeyedHash } from './crypto/keyed-hash.ts'
 import type { Nonces } from './crypto/nonce.ts'
 import type { Sealer } from './crypto/seal.ts'
-import { publicPath } from './discovery/addresses.ts'
 import { discoveryOf, mcpMetadataOf, oauthMetadataOf, type Published } from './discovery/documents.ts'
 import { writeOpenApi } from './discovery/openapi.ts'
 import { serveDocument } from './discovery/routes.ts'
@@ -27,11 +24,12 @@ import type { Lifecycle } from './lifecycle.ts'
 import type { RequestLimits } from './limits/request-limits.ts'
 import type { Operations } from './operations/create-operations.ts'
 import { operationHandlers } from './operations/routes.ts'
+import { operationPageRoute, signInRoutes } from './page-routes.ts'
 import type { Authenticator } from './sessions/authenticate.ts'
 import { grantsOf, handleTokenRequest } from './sessions/routes.ts'
 import type { TokenSettings } from './sessions/token-request.ts'
-import { deviceRoutes } from './sign-in/device/routes.ts'
 import { type MediatedEndpoint, signInMediated, submitCode } from './sign-in/mediated/routes.ts'
+import type { People } from './sign-in/person.ts'
 import type { SignInSettings } from './sign-in/routes.ts'
 import type { Logger, Scope } from './store/database.ts'
 import type { Observed, Telemetry } from './telemetry/telemetry.ts'
@@ -56,7 +54,7 @@ export interface HandlerParts {
   readonly random: (length: number) => Uint8Array
   readonly now: () => number
   readonly mcp: McpEndpoint | null
-  readonly signIn: Pick<SignInSettings, 'account' | 'signInPage' | 'switchAccountPage' | 'connectedAgentsPage'> | null
+  readonly signIn: (People & Pick<SignInSettings, 'connectedAgentsPage'>) | null
   readonly logos: Logos | null
   readonly forms: Sealer
   /** For the one-time codes of Mediated Sign-In (4.7); null where it isn't offered. */
@@ -75,7 +73,7 @@ export interface HandlerParts {
   /** Null where there is no staff inbox. */
   readonly inbox: InboxParts | null
   /** Null where the company doesn't say who is signed in to its site. */
-  readonly people: Pick<SignInSettings, 'account' | 'signInPage' | 'switchAccountPage'> | null
+  readonly people: People | null
   readonly lifecycle: Pick<Lifecycle, 'run' | 'track' | 'ending'>
   readonly telemetry: Telemetry
 }
@@ -313,42 +311,6 @@ function conversationRoutes(
   }
 }
 
-/** The company's own page for an operation: a person's, with the site's cookie and no token. */
-function operationPageRoute(parts: HandlerParts, { parts: operations }: Operations): Record<string, Route> {
-  const { addresses } = parts.published
-  const { people } = parts
-  if (people === null) return {}
-  const settings = {
-    ...people,
-    operations,
-    issuer: addresses.issuer,
-    origin: addresses.origin,
-    organization: parts.published.name,
-    pathOf: (id: string) => publicPath(addresses.operationPage(id)),
-    wordings: parts.wordings,
-    forms: parts.forms,
-    requestLimits: parts.requestLimits,
-    now: parts.now,
-  }
-  const page = () => import('./operations/operation-pages.ts')
-  const route: Route = {
-    methods: {
-      GET: async (request, id) => (await page()).showOperation(request, id, settings),
-      POST: async (request, id) => (await page()).decideOperation(request, id, settings),
-    },
-    crossOrigin: false,
-    async fail(error, request) {
-      const { failurePage } = await import('./pages/failure.ts')
-      const wording = parts.wordings.of(request)
-      return failurePage(errorResponse(error, { scheme: 'DPoP' }, parts.log, parts.random), wording, {
-        problem: 'unread',
-        outcome: wording.say('outcome.unchanged'),
-      })
-    },
-  }
-  return { [`${addresses.routeOf(addresses.operations)}/*/page`]: forPeople(route, parts) }
-}
-
 function mediatedRoutes(
   parts: HandlerParts,
   fail: Route['fail'],
@@ -371,94 +333,5 @@ function mediatedRoutes(
   return {
     [path]: { methods: { POST: withNonce(first, nonce) }, crossOrigin: true, fail },
     [`${path}/*`]: { methods: { POST: withNonce(second, nonce) }, crossOrigin: true, fail },
-  }
-}
-
-/** What people see is loaded with the first of them: an import of the library shouldn't wait for it. */
-const pages = () => import('./sign-in/routes.ts')
-
-function signInRoutes(parts: HandlerParts, failed: Route['fail']): Record<string, Route> {
-  const { published, signIn, logos } = parts
-  const { addresses } = published
-  if (signIn === null) return {}
-  const settings: SignInSettings = {
-    ...signIn,
-    issuer: addresses.issuer,
-    origin: addresses.origin,
-    organization: published.name,
-    path: publicPath(addresses.authorize),
-    directory: parts.directory,
-    logos,
-    scope: parts.scope,
-    forms: parts.forms,
-    requestLimits: parts.requestLimits,
-    now: parts.now,
-    random: parts.random,
-    log: parts.log,
-    offered: published.signIn.direct ?? [],
-    mcpResources: parts.tokenSettings.mcpResources,
-    wordings: parts.wordings,
-    accountTokenLifetime: parts.accountTokenLifetime,
-    sessionTokenLifetime: parts.tokenSettings.tokenLifetime,
-  }
-  const { direct, device } = published.signIn
-  const byDevice = deviceRoutes({
-    ...settings,
-    path: publicPath(addresses.device),
-    offered: device ?? [],
-    audiences: [addresses.deviceAuthorization, addresses.token, addresses.issuer],
-    verificationUri: addresses.device,
-  })
-  return {
-    ...(logos === null ? {} : { [`${addresses.routeOf(addresses.logo)}/*`]: logoRoute(logos, failed) }),
-    ...(device === undefined
-      ? {}
-      : {
-          [addresses.routeOf(addresses.deviceAuthorization)]: byDevice.authorization,
-          [addresses.routeOf(addresses.device)]: forPeople(byDevice.page, parts),
-        }),
-    ...(direct === undefined
-      ? {}
-      : { [addresses.routeOf(addresses.authorize)]: forPeople(authorizeRoute(settings, parts), parts) }),
-    [addresses.routeOf(addresses.agents)]: forPeople(agentsRoute(settings, parts), parts),
-  }
-}
-
-function agentsRoute(settings: SignInSettings, parts: HandlerParts): Route {
-  const page = { ...settings, path: publicPath(parts.published.addresses.agents), accounts: parts.accounts }
-  const pages = () => import('./accounts/agents-pages.ts')
-  return {
-    methods: {
-      GET: async (request) => (await pages()).showAgents(request, page),
-      POST: async (request) => (await pages()).endAgents(request, page),
-    },
-    crossOrigin: false,
-    async fail(error, request) {
-      const { failurePage } = await import('./pages/failure.ts')
-      const wording = parts.wordings.of(request)
-      return failurePage(errorResponse(error, { scheme: 'DPoP' }, parts.log, parts.random), wording, {
-        problem: 'unread',
-        outcome: wording.say('outcome.goBack', { path: page.path }),
-      })
-    },
-  }
-}
-
-function authorizeRoute(settings: SignInSettings, parts: HandlerParts): Route {
-  return {
-    methods: {
-      GET: async (request) => (await pages()).showAuthorization(request, settings),
-      POST: async (request) => (await pages()).decideAuthorization(request, settings),
-    },
-    crossOrigin: false,
-    // A person reads this: the same boundary, in words.
-    async fail(error, request) {
-      const { failurePage } = await import('./pages/failure.ts')
-      const wording = parts.wordings.of(request)
-      return failurePage(errorResponse(error, { scheme: 'DPoP' }, parts.log, parts.random), wording, {
-        problem: 'unread',
-        outcome: wording.say('outcome.noAccess'),
-      })
-    },
   }
 }

@@ -1,3 +1,4 @@
+import { type AccountLine, accountLine } from '../pages/account-line.tsx'
 import { page } from '../pages/layout.tsx'
 import type { Wording } from '../words/wording.ts'
 import type { ConnectedAgent } from './connected-agent.ts'
@@ -16,10 +17,8 @@ export interface ShownAgent {
 }
 
 /** Everything on the page. */
-export interface AgentsPage {
+export interface AgentsPage extends AccountLine {
   readonly organization: string
-  readonly accountName: string
-  readonly switchAccountUrl: string
   readonly agents: readonly ShownAgent[]
   /** Sealed, bound to this person. */
   readonly form: string
@@ -38,10 +37,7 @@ export function agentsPage(wording: Wording, shown: AgentsPage): Response {
     <>
       <p class="company">{shown.organization}</p>
       <h1>{say('agents.heading')}</h1>
-      <p class="account">
-        <span>{parts('account.yours', { account: <strong>{shown.accountName}</strong> })}</span>
-        <a href={shown.switchAccountUrl}>{say('account.switch')}</a>
-      </p>
+      {accountLine(wording, shown)}
       {shown.done === undefined ? null : (
         <p class="done" role="status">
           {shown.done}

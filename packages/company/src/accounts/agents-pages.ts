@@ -1,10 +1,18 @@
 import { z } from 'zod'
-import type { Sealer } from '../crypto/seal.ts'
-import type { RequestLimits } from '../limits/request-limits.ts'
 import { problemPage } from '../pages/failure.ts'
 import { formLifetime } from '../sign-in/form-lifetime.ts'
-import { type Account, accountOf, isFromOurPage, readFields, toSignIn } from '../sign-in/person.ts'
-import type { Wording, Wordings } from '../words/wording.ts'
+import {
+  type Account,
+  accountOf,
+  accountShown,
+  isFromOurPage,
+  openForm,
+  type PersonPage,
+  readFields,
+  single,
+  toSignIn,
+} from '../sign-in/person.ts'
+import type { Wording } from '../words/wording.ts'
 import type { Problem } from '../words/words.ts'
 import { agentsPage, type ShownAgent } from './agents-page.tsx'
 import type { Accounts } from './connections.ts'
@@ -12,20 +20,9 @@ import type { Accounts } from './connections.ts'
 /** Section 4.9: the account page, for a site that doesn't draw its own. */
 
 /** What the page needs. */
-export interface AgentsPageSettings {
-  readonly issuer: string
-  readonly origin: string
-  readonly organization: string
+export interface AgentsPageSettings extends PersonPage {
   readonly path: string
   readonly accounts: Accounts
-  readonly wordings: Wordings
-  readonly forms: Sealer
-  readonly requestLimits: RequestLimits
-  /** Milliseconds since 1970. */
-  readonly now: () => number
-  readonly account: (request: Request) => Account | null | Promise<Account | null>
-  readonly signInPage: (returnTo: string) => string
-  readonly switchAccountPage: (returnTo: string) => string
 }
 
 const formSchema = z.object({
@@ -54,19 +51,15 @@ export async function endAgents(request: Request, settings: AgentsPageSettings):
   const fields = await readFields(request)
   const account = await accountOf(request, settings)
   if (account === null) return toSignIn(settings, settings.path)
-  const single = (name: string) => {
-    const values = fields.getAll(name)
-    return values.length === 1 ? values[0] : undefined
-  }
-  const form = formSchema.safeParse(settings.forms.open(single('request') ?? ''))
-  const act = single('act')
-  const [clientId, scope] = [single('client_id'), single('scope')]
+  const form = openForm(formSchema, fields, settings)
+  const act = single(fields, 'act')
+  const [clientId, scope] = [single(fields, 'client_id'), single(fields, 'scope')]
   // Without an agent it is for all of them: one that is named twice, or by nothing, isn't without.
   const isNamed = !fields.has('client_id') || Boolean(clientId)
   const isComplete = act === 'disconnect' ? isNamed && !fields.has('scope') : act === 'take_away' && clientId && scope
-  if (!form.success || form.data.issuer !== settings.issuer || !isComplete) return refused(400, 'incompleteForm')
-  if (form.data.account !== account.id) return refused(403, 'otherAccount')
-  if (form.data.expiresAt <= settings.now()) return refused(400, 'oldPage')
+  if (form === null || !isComplete) return refused(400, 'incompleteForm')
+  if (form.account !== account.id) return refused(403, 'otherAccount')
+  if (form.expiresAt <= settings.now()) return refused(400, 'oldPage')
 
   const { accounts } = settings
   if (act === 'take_away' && clientId !== undefined && scope !== undefined) {
@@ -86,8 +79,7 @@ async function draw(wording: Wording, account: Account, settings: AgentsPageSett
   const agents = await settings.accounts.connectedAgents(account.id, { locale: wording.locale })
   return agentsPage(wording, {
     organization: settings.organization,
-    accountName: account.name,
-    switchAccountUrl: new URL(settings.switchAccountPage(settings.path), settings.origin).href,
+    ...accountShown(settings, account, settings.path),
     agents: agents.map(
       (agent): ShownAgent => ({
         clientId: agent.clientId,

@@ -3,15 +3,14 @@ import type { AgentDirectory } from '../agents/directory.ts'
 import { sha256 } from '../crypto/hash.ts'
 import { base64urlOf } from '../crypto/random.ts'
 import { readForm } from '../http/body.ts'
-import { errorResponse } from '../http/respond.ts'
 import type { Route } from '../http/router.ts'
 import type { RequestLimits } from '../limits/request-limits.ts'
+import { type PageParts, pageRoute } from '../pages/page-route.ts'
 import { assertionSkew, identifyClient } from '../sessions/client-authentication.ts'
 import { isActive, type SessionLimits } from '../sessions/rights.ts'
 import { claimIds, peekSession } from '../sessions/store.ts'
-import type { Logger, Scope } from '../store/database.ts'
+import type { Scope } from '../store/database.ts'
 import { noteCaller } from '../telemetry/caller.ts'
-import type { Wordings } from '../words/wording.ts'
 import { type CookieSettings, readCookies, writeCookie } from './cookie.ts'
 import { type OwnPages, readReturnTo } from './return-to.ts'
 import { deleteBrowser, insertBrowser } from './store.ts'
@@ -104,27 +103,10 @@ export async function joinBrowser(request: Request, endpoint: BrowserEndpoint): 
  * The route. 5: whatever is wrong with an assertion is an error page with 400 and no cookie; another status says only
  * what has nothing to do with it.
  */
-export function browserRoute(
-  endpoint: BrowserEndpoint,
-  {
-    log,
-    random,
-    wordings,
-  }: { readonly log: Logger; readonly random: (length: number) => Uint8Array; readonly wordings: Wordings },
-): Route {
-  return {
-    methods: { POST: (request) => joinBrowser(request, endpoint) },
-    crossOrigin: false,
-    async fail(error, request) {
-      // Loaded with the first page that somebody sees.
-      const { failurePage } = await import('../pages/failure.ts')
-      const answer = errorResponse(error, { scheme: 'DPoP' }, log, random)
-      const wording = wordings.of(request)
-      return failurePage(answer, wording, {
-        status: [405, 413, 429].includes(answer.status) ? answer.status : 400,
-        problem: 'browserRefused',
-        outcome: wording.say('outcome.unchanged'),
-      })
-    },
-  }
+export function browserRoute(endpoint: BrowserEndpoint, parts: PageParts): Route {
+  return pageRoute({ POST: (request) => joinBrowser(request, endpoint) }, parts, (wording, _, status) => ({
+    status: [405, 413, 429].includes(status) ? status : 400,
+    problem: 'browserRefused',
+    outcome: wording.say('outcome.unchanged'),
+  }))
 }

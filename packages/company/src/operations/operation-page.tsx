@@ -1,3 +1,4 @@
+import { type AccountLine, accountLine } from '../pages/account-line.tsx'
 import { page } from '../pages/layout.tsx'
 import type { Wording } from '../words/wording.ts'
 import type { TermLine } from './terms.ts'
@@ -5,14 +6,12 @@ import type { TermLine } from './terms.ts'
 /** The page on which a person confirms what an agent proposed, and sees what became of it. */
 
 /** Everything on the page. */
-export interface OperationPage {
+export interface OperationPage extends AccountLine {
   readonly status: number
   readonly organization: string
   readonly agentName: string
   /** The host of `client_id`: the part of the agent's identity that was checked. */
   readonly agentHost: string
-  readonly accountName: string
-  readonly switchAccountUrl: string
   readonly summary: string
   readonly terms: readonly TermLine[]
   /** While it can be confirmed. */
@@ -40,10 +39,7 @@ export function operationPage(wording: Wording, shown: OperationPage): Response 
       <p class="company">{shown.organization}</p>
       <h1>{say(open === undefined ? 'operation.headingOver' : 'operation.heading', { agent: shown.agentName })}</h1>
       <p class="host">{parts('agent.from', { host: <strong>{shown.agentHost}</strong> })}</p>
-      <p class="account">
-        <span>{parts('account.yours', { account: <strong>{shown.accountName}</strong> })}</span>
-        <a href={shown.switchAccountUrl}>{say('account.switch')}</a>
-      </p>
+      {accountLine(wording, shown)}
       {shown.note === undefined ? null : (
         <p class={open === undefined ? 'done' : 'alert'} role={open === undefined ? 'status' : 'alert'}>
           {shown.note}
@@ -89,17 +85,14 @@ export function othersPage(
   wording: Wording,
   shown: Pick<OperationPage, 'organization' | 'accountName' | 'switchAccountUrl'>,
 ): Response {
-  const { say, parts } = wording
+  const { say } = wording
   return page(
     wording,
     { title: say('operation.title', { organization: shown.organization }), status: 403 },
     <>
       <p class="company">{shown.organization}</p>
       <h1>{say('operation.others')}</h1>
-      <p class="account">
-        <span>{parts('account.yours', { account: <strong>{shown.accountName}</strong> })}</span>
-        <a href={shown.switchAccountUrl}>{say('account.switch')}</a>
-      </p>
+      {accountLine(wording, shown)}
       <p class="note">{say('operation.othersText')}</p>
     </>,
   )

@@ -1,12 +1,20 @@
 import { PoppyError } from '@poppyseed/protocol'
 import { z } from 'zod'
 import { agentNames } from '../agents/store.ts'
-import type { Sealer } from '../crypto/seal.ts'
-import type { RequestLimits } from '../limits/request-limits.ts'
 import { problemPage } from '../pages/failure.ts'
 import { formLifetime } from '../sign-in/form-lifetime.ts'
-import { type Account, accountOf, isFromOurPage, readFields, toSignIn } from '../sign-in/person.ts'
-import type { Wording, Wordings } from '../words/wording.ts'
+import {
+  type Account,
+  accountOf,
+  accountShown,
+  isFromOurPage,
+  openForm,
+  type PersonPage,
+  readFields,
+  single,
+  toSignIn,
+} from '../sign-in/person.ts'
+import type { Wording } from '../words/wording.ts'
 import type { Problem } from '../words/words.ts'
 import type { StoredOperation } from './agreement.ts'
 import { cancel } from './cancelling.ts'
@@ -22,21 +30,10 @@ import { stateOf } from './view.ts'
  */
 
 /** What the page needs. */
-export interface OperationPageSettings {
+export interface OperationPageSettings extends PersonPage {
   readonly operations: OperationParts
-  readonly issuer: string
-  readonly origin: string
-  readonly organization: string
   /** The page's own path. */
   readonly pathOf: (id: string) => string
-  readonly wordings: Wordings
-  readonly forms: Sealer
-  readonly requestLimits: RequestLimits
-  /** Milliseconds since 1970. */
-  readonly now: () => number
-  readonly account: (request: Request) => Account | null | Promise<Account | null>
-  readonly signInPage: (returnTo: string) => string
-  readonly switchAccountPage: (returnTo: string) => string
 }
 
 const formSchema = z.object({
@@ -74,16 +71,12 @@ export async function decideOperation(
   const found = await find(request, id, settings)
   if (found instanceof Response) return found
   const { account, stored } = found
-  const single = (name: string) => {
-    const values = fields.getAll(name)
-    return values.length === 1 ? values[0] : undefined
-  }
-  const form = formSchema.safeParse(settings.forms.open(single('request') ?? ''))
-  const decision = single('decision')
-  const isOurs = form.success && form.data.issuer === settings.issuer && form.data.operation === id
-  if (!isOurs || (decision !== 'confirm' && decision !== 'decline')) return refused(400, 'incompleteForm')
-  if (form.data.account !== account.id) return refused(403, 'otherAccount')
-  if (form.data.expiresAt <= settings.now()) return refused(400, 'oldPage')
+  const form = openForm(formSchema, fields, settings)
+  const decision = single(fields, 'decision')
+  if (form?.operation !== id || (decision !== 'confirm' && decision !== 'decline'))
+    return refused(400, 'incompleteForm')
+  if (form.account !== account.id) return refused(403, 'otherAccount')
+  if (form.expiresAt <= settings.now()) return refused(400, 'oldPage')
 
   const parts = settings.operations
   const by = { channel: 'page', who: { account: account.id } } as const
@@ -92,7 +85,7 @@ export async function decideOperation(
     try {
       await confirm(parts, stored, {
         ...by,
-        revision: form.data.revision,
+        revision: form.revision,
         approvedBy: 'page',
         // The person themselves has every right in their account that the action needs.
         scopes: definitionOf(parts, stored).scopes,
@@ -124,8 +117,7 @@ async function find(request: Request, id: string, settings: OperationPageSetting
   if (stored.operation.account === account.id) return { account, stored }
   return othersPage(wording, {
     organization: settings.organization,
-    accountName: account.name,
-    switchAccountUrl: switchUrl(id, settings),
+    ...accountShown(settings, account, settings.pathOf(id)),
   })
 }
 
@@ -136,10 +128,6 @@ function nothingHere(wording: Wording): Response {
 function refuse(wording: Wording, status: number, problem: Problem, id: string, settings: OperationPageSettings) {
   const path = /^[A-Za-z0-9_-]{1,64}$/.test(id) ? settings.pathOf(id) : '/'
   return problemPage(wording, { status, problem, outcome: wording.say('outcome.goBack', { path }) })
-}
-
-function switchUrl(id: string, settings: OperationPageSettings): string {
-  return new URL(settings.switchAccountPage(settings.pathOf(id)), settings.origin).href
 }
 
 const notes = {
@@ -169,8 +157,7 @@ async function draw(
     organization: settings.organization,
     agentName: names.get(operation.client_id) ?? host,
     agentHost: host,
-    accountName: account.name,
-    switchAccountUrl: switchUrl(operation.id, settings),
+    ...accountShown(settings, account, settings.pathOf(operation.id)),
     summary: inPlainSight(revision.summary),
     terms:
       revision.terms === null

@@ -23,6 +23,11 @@ export function problemPage(
   })
 }
 
+/** The page that tells why nothing was changed, and no agent got access. */
+export function noAccessPage(wording: Wording, status: number, problem: Problem): Response {
+  return problemPage(wording, { status, problem, outcome: wording.say('outcome.noAccess') })
+}
+
 /**
  * Makes a page of an error's answer: the same boundary as everywhere, in words.
  * @param answer what an API would have said: its status, and the headers that a browser heeds, are kept

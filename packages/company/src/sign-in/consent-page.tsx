@@ -1,3 +1,4 @@
+import { type AccountLine, accountLine } from '../pages/account-line.tsx'
 import { page } from '../pages/layout.tsx'
 import type { ScopeSentence } from '../words/scope-text.ts'
 import type { Wording } from '../words/wording.ts'
@@ -5,16 +6,13 @@ import type { Wording } from '../words/wording.ts'
 /** The page on which a person lets an agent in (4.5). Understood in five seconds, on a phone. */
 
 /** Everything that the consent page shows, and what its form carries. */
-export interface Consent {
+export interface Consent extends AccountLine {
   readonly organization: string
   readonly agentName: string
   /** The host of `client_id`: the part of the agent's identity that was checked. */
   readonly agentHost: string
   /** Where its logo is on our own origin; null where it has none. */
   readonly logoPath: string | null
-  readonly accountName: string
-  /** Where another account is chosen. */
-  readonly switchAccountUrl: string
   readonly rights: readonly (ScopeSentence & { readonly scope: string; readonly isChosen: boolean })[]
   /** Milliseconds for which the access lasts; null where it has no end. */
   readonly lifetime: number | null
@@ -63,10 +61,7 @@ export function consentPage(wording: Wording, consent: Consent): Response {
           })}
         </p>
       )}
-      <p class="account">
-        <span>{parts('account.yours', { account: <strong>{consent.accountName}</strong> })}</span>
-        <a href={consent.switchAccountUrl}>{say('account.switch')}</a>
-      </p>
+      {accountLine(wording, consent)}
       {consent.problem === undefined ? null : (
         <p class="alert" role="alert">
           {consent.problem}

@@ -6,45 +6,41 @@ import type { Logos } from '../agents/logo.ts'
 import { cleanAgentName } from '../agents/name.ts'
 import { sha256 } from '../crypto/hash.ts'
 import { base64urlOf } from '../crypto/random.ts'
-import type { Sealer } from '../crypto/seal.ts'
-import type { RequestLimits } from '../limits/request-limits.ts'
-import { problemPage } from '../pages/failure.ts'
+import { noAccessPage, problemPage } from '../pages/failure.ts'
 import { claimIds } from '../sessions/store.ts'
 import type { Logger, Scope } from '../store/database.ts'
-import type { Wording, Wordings } from '../words/wording.ts'
-import type { Problem } from '../words/words.ts'
+import type { Wording } from '../words/wording.ts'
 import { type AuthorizationRequest, readAuthorizationRequest, redirectBack } from './authorization-request.ts'
 import { consentPage } from './consent-page.tsx'
 import { formLifetime } from './form-lifetime.ts'
-import { type Account, accountOf, isFromOurPage, readFields, toSignIn } from './person.ts'
+import {
+  type Account,
+  accountOf,
+  accountShown,
+  isFromOurPage,
+  openForm,
+  type PersonPage,
+  readFields,
+  single,
+  toSignIn,
+} from './person.ts'
 import { insertCode } from './store.ts'
 
 /** Section 4.5: the authorization endpoint and the page on which a person approves or declines. */
 
 /** What the authorization endpoint needs (4.5). */
-export interface SignInSettings {
-  readonly issuer: string
-  readonly origin: string
-  readonly organization: string
+export interface SignInSettings extends PersonPage {
   readonly path: string
   readonly directory: AgentDirectory
   /** Where logos are on our own origin; null where none are shown. */
   readonly logos: Pick<Logos, 'pathOf'> | null
   readonly scope: () => Promise<Scope>
-  readonly forms: Sealer
-  readonly requestLimits: RequestLimits
-  /** Milliseconds since 1970. */
-  readonly now: () => number
   readonly random: (length: number) => Uint8Array
   readonly log: Logger
   /** Scopes (4.4). */
   readonly offered: readonly string[]
   /** The URLs of the Company's MCP servers, which a code may be for (6). */
   readonly mcpResources: readonly string[]
-  readonly wordings: Wordings
-  readonly account: (request: Request) => Account | null | Promise<Account | null>
-  readonly signInPage: (returnTo: string) => string
-  readonly switchAccountPage: (returnTo: string) => string
   readonly connectedAgentsPage: string
   /** Milliseconds; null for no end. */
   readonly accountTokenLifetime: number | null
@@ -56,7 +52,6 @@ export interface SignInSettings {
 const codeLifetime = 60_000
 
 const formSchema = z.object({
-  /** The Company: two of them may share a secret, and account ids as well. */
   issuer: z.string(),
   id: z.string(),
   account: z.string(),
@@ -68,11 +63,6 @@ const formSchema = z.object({
   resource: z.string().optional(),
   expiresAt: z.number(),
 })
-
-/** Nothing was changed, and the agent got no access. */
-function noAccess(wording: Wording, status: number, problem: Problem): Response {
-  return problemPage(wording, { status, problem, outcome: wording.say('outcome.noAccess') })
-}
 
 /** `GET`: shows the consent page, by way of the site's own sign-in where needed. */
 export async function showAuthorization(request: Request, settings: SignInSettings): Promise<Response> {
@@ -129,8 +119,7 @@ async function showConsent(
     agentName: cleanAgentName(agent.name, host),
     agentHost: host,
     logoPath: settings.logos?.pathOf(agent) ?? null,
-    accountName: account.name,
-    switchAccountUrl: new URL(settings.switchAccountPage(returnTo), settings.origin).href,
+    ...accountShown(settings, account, returnTo),
     rights: request.scopes.map((scope) => ({
       scope,
       ...wording.scope(scope),
@@ -150,25 +139,17 @@ async function showConsent(
 export async function decideAuthorization(request: Request, settings: SignInSettings): Promise<Response> {
   settings.requestLimits.countConsent(request)
   const wording = settings.wordings.of(request)
-  if (!isFromOurPage(request, settings.origin)) return noAccess(wording, 403, 'foreignForm')
+  if (!isFromOurPage(request, settings.origin)) return noAccessPage(wording, 403, 'foreignForm')
   const fields = await readFields(request)
-  const sealed = fields.getAll('request')
-  const decisions = fields.getAll('decision')
-  const decision = decisions[0]
-  const form = sealed.length === 1 && sealed[0] ? formSchema.safeParse(settings.forms.open(sealed[0])) : null
-  if (
-    !form?.success ||
-    form.data.issuer !== settings.issuer ||
-    decisions.length !== 1 ||
-    (decision !== 'approve' && decision !== 'decline')
-  ) {
-    return noAccess(wording, 400, 'incompleteForm')
-  }
-  const { issuer: _, id, account: accountId, expiresAt, ...read } = form.data
+  const form = openForm(formSchema, fields, settings)
+  const decision = single(fields, 'decision')
+  if (form === null || (decision !== 'approve' && decision !== 'decline'))
+    return noAccessPage(wording, 400, 'incompleteForm')
+  const { issuer: _, id, account: accountId, expiresAt, ...read } = form
   const asked: AuthorizationRequest = { ...read, state: read.state, resource: read.resource }
-  if (expiresAt <= settings.now()) return noAccess(wording, 400, 'oldPage')
+  if (expiresAt <= settings.now()) return noAccessPage(wording, 400, 'oldPage')
   const account = await accountOf(request, settings)
-  if (account?.id !== accountId) return noAccess(wording, 403, 'otherAccount')
+  if (account?.id !== accountId) return noAccessPage(wording, 403, 'otherAccount')
   settings.requestLimits.countDecision(account.id)
   const chosen = fields.getAll('scope').filter((scope) => isScope(scope) && asked.scopes.includes(scope))
   if (decision === 'approve' && chosen.length === 0) {
@@ -215,7 +196,7 @@ export async function decideAuthorization(request: Request, settings: SignInSett
     }
     return 'first'
   })
-  if (outcome === 'ended') return noAccess(wording, 400, 'allEnded')
+  if (outcome === 'ended') return noAccessPage(wording, 400, 'allEnded')
   if (outcome === 'answered') {
     return problemPage(wording, { status: 400, problem: 'answered', outcome: wording.say('outcome.startAgain') })
   }

@@ -1,4 +1,4 @@
-import { grantTypes, PoppyError } from '@poppyseed/protocol'
+import { PoppyError } from '@poppyseed/protocol'
 import { accountMismatch } from '../../accounts/account-token-grant.ts'
 import { grantSignIn } from '../../accounts/grant-sign-in.ts'
 import { sha256 } from '../../crypto/hash.ts'
@@ -10,9 +10,6 @@ import { type Issued, issueTokens } from '../../sessions/token-response.ts'
 import { findDevice, notePoll, spendDevice } from './store.ts'
 
 /** The device code grant (4.6, RFC 8628): asked again and again until the person has decided, and good for once. */
-
-/** `grant_type` of the poll. */
-export const deviceGrant = grantTypes.deviceCode
 
 /** Seconds that are added when an agent asks too soon (RFC 8628, 3.5), and what they may come to. */
 const slowDownBy = 5

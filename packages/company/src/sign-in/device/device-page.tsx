@@ -1,13 +1,12 @@
+import { type AccountLine, accountLine } from '../../pages/account-line.tsx'
 import { page } from '../../pages/layout.tsx'
 import type { Wording } from '../../words/wording.ts'
 
 /** What a person sees who comes with a code (4.6): where it is typed, and what became of it. */
 
 /** The page on which a code is typed. */
-export interface EnterCode {
+export interface EnterCode extends AccountLine {
   readonly organization: string
-  readonly accountName: string
-  readonly switchAccountUrl: string
   readonly action: string
   /** What was typed before, to be mended. */
   readonly typed?: string
@@ -17,7 +16,7 @@ export interface EnterCode {
 
 /** Draws the page on which a code is typed. */
 export function enterCodePage(wording: Wording, enter: EnterCode): Response {
-  const { say, parts } = wording
+  const { say } = wording
   return page(
     wording,
     {
@@ -27,10 +26,7 @@ export function enterCodePage(wording: Wording, enter: EnterCode): Response {
     <form method="post" action={enter.action}>
       <p class="company">{enter.organization}</p>
       <h1>{say('code.heading')}</h1>
-      <p class="account">
-        <span>{parts('account.yours', { account: <strong>{enter.accountName}</strong> })}</span>
-        <a href={enter.switchAccountUrl}>{say('account.switch')}</a>
-      </p>
+      {accountLine(wording, enter)}
       {enter.problem === undefined ? null : (
         <p class="alert" role="alert" id="problem">
           {enter.problem}

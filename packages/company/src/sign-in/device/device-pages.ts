@@ -1,17 +1,25 @@
-import { formatScope, isScope, PoppyError } from '@poppyseed/protocol'
+import { formatScope, isScope } from '@poppyseed/protocol'
 import { z } from 'zod'
 import { wasEndedSince } from '../../accounts/person-store.ts'
 import { cleanAgentName } from '../../agents/name.ts'
 import { sha256 } from '../../crypto/hash.ts'
 import { base64urlOf } from '../../crypto/random.ts'
-import { problemPage } from '../../pages/failure.ts'
+import { noAccessPage, problemPage } from '../../pages/failure.ts'
 import { messagePage } from '../../pages/layout.tsx'
 import { claimIds } from '../../sessions/store.ts'
 import type { Wording } from '../../words/wording.ts'
-import type { Problem } from '../../words/words.ts'
 import { countAttempts, forgetAttempt } from '../attempts.ts'
 import { consentPage } from '../consent-page.tsx'
-import { type Account, accountOf, isFromOurPage, readFields, toSignIn } from '../person.ts'
+import {
+  type Account,
+  accountOf,
+  accountShown,
+  isFromOurPage,
+  openForm,
+  readFields,
+  single,
+  toSignIn,
+} from '../person.ts'
 import type { SignInSettings } from '../routes.ts'
 import { approvableUntil } from './approval-window.ts'
 import { enterCodePage } from './device-page.tsx'
@@ -47,10 +55,6 @@ interface Visitor {
   readonly wording: Wording
 }
 
-function noAccess(wording: Wording, status: number, problem: Problem): Response {
-  return problemPage(wording, { status, problem, outcome: wording.say('outcome.noAccess') })
-}
-
 /** `GET`: the page for a code, or with `user_code` who asks for what. Opening it approves nothing. */
 export async function showDevice(request: Request, settings: SignInSettings): Promise<Response> {
   settings.requestLimits.countConsent(request)
@@ -66,7 +70,7 @@ export async function showDevice(request: Request, settings: SignInSettings): Pr
 /** `POST`: a code that was typed, or the person's decision. */
 export async function decideDeviceRequest(request: Request, settings: SignInSettings): Promise<Response> {
   const wording = settings.wordings.of(request)
-  if (!isFromOurPage(request, settings.origin)) return noAccess(wording, 403, 'foreignForm')
+  if (!isFromOurPage(request, settings.origin)) return noAccessPage(wording, 403, 'foreignForm')
   settings.requestLimits.countConsent(request)
   const fields = await readFields(request)
   const account = await accountOf(request, settings)
@@ -84,8 +88,7 @@ function askForCode(
 ) {
   return enterCodePage(wording, {
     organization: settings.organization,
-    accountName: account.name,
-    switchAccountUrl: new URL(settings.switchAccountPage(settings.path), settings.origin).href,
+    ...accountShown(settings, account, settings.path),
     action: settings.path,
     ...(problem === undefined ? {} : { problem: problem.text, typed: problem.typed, status: problem.status }),
   })
@@ -154,11 +157,7 @@ async function showRequest(
     agentName: cleanAgentName(agent.metadata.name, host),
     agentHost: host,
     logoPath: settings.logos?.pathOf(agent.metadata) ?? null,
-    accountName: account.name,
-    switchAccountUrl: new URL(
-      settings.switchAccountPage(`${settings.path}?user_code=${showUserCode(code)}`),
-      settings.origin,
-    ).href,
+    ...accountShown(settings, account, `${settings.path}?user_code=${showUserCode(code)}`),
     rights: scopes.map((scope) => ({
       scope,
       ...wording.scope(scope),
@@ -175,20 +174,12 @@ async function showRequest(
 
 async function decide(fields: URLSearchParams, visitor: Visitor, settings: SignInSettings): Promise<Response> {
   const { account, wording } = visitor
-  const sealed = fields.getAll('request')
-  const decisions = fields.getAll('decision')
-  const [decision] = decisions
-  const form = sealed.length === 1 && sealed[0] ? formSchema.safeParse(settings.forms.open(sealed[0])) : null
-  if (
-    !form?.success ||
-    form.data.issuer !== settings.issuer ||
-    decisions.length !== 1 ||
-    (decision !== 'approve' && decision !== 'decline')
-  ) {
-    return noAccess(wording, 400, 'incompleteForm')
-  }
-  const { account: accountId, device: codeHash, scopes: asked, id, expiresAt, userCode, clientId, openedAt } = form.data
-  if (account.id !== accountId) return noAccess(wording, 403, 'otherAccount')
+  const form = openForm(formSchema, fields, settings)
+  const decision = single(fields, 'decision')
+  if (form === null || (decision !== 'approve' && decision !== 'decline'))
+    return noAccessPage(wording, 400, 'incompleteForm')
+  const { account: accountId, device: codeHash, scopes: asked, id, expiresAt, userCode, clientId, openedAt } = form
+  if (account.id !== accountId) return noAccessPage(wording, 403, 'otherAccount')
   const now = settings.now()
   if (expiresAt <= now) return overPage(wording, 'expired')
   const chosen = fields.getAll('scope').filter((scope) => isScope(scope) && asked.includes(scope))
@@ -221,9 +212,4 @@ function overPage(wording: Wording, why: 'expired' | 'answered'): Response {
   return why === 'expired'
     ? problemPage(wording, { status: 400, problem: 'codeExpired', outcome: wording.say('outcome.noAccessNewCode') })
     : problemPage(wording, { status: 400, problem: 'codeAnswered', outcome: wording.say('outcome.startAgain') })
-}
-
-/** Whether an error is the directory's refusal of an agent: a page in words, not an error of ours. */
-export function isRefusedAgent(error: unknown): boolean {
-  return error instanceof PoppyError && error.code === 'invalid_client'
 }

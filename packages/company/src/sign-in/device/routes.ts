@@ -1,6 +1,8 @@
+import { PoppyError } from '@poppyseed/protocol'
 import { readForm } from '../../http/body.ts'
 import { errorResponse, json } from '../../http/respond.ts'
 import type { Route } from '../../http/router.ts'
+import { pageRoute } from '../../pages/page-route.ts'
 import { authenticateClient, identifyClient } from '../../sessions/client-authentication.ts'
 import { refuseTokensInUrl } from '../../sessions/routes.ts'
 import type { SignInSettings } from '../routes.ts'
@@ -17,7 +19,7 @@ export interface DeviceEndpoint extends SignInSettings {
 }
 
 /** `POST`: gives an agent its pair of codes (RFC 8628, 3.2). */
-export async function authorizeDevice(request: Request, endpoint: DeviceEndpoint): Promise<Response> {
+async function authorizeDevice(request: Request, endpoint: DeviceEndpoint): Promise<Response> {
   const { requestLimits } = endpoint
   const { parameters, client } = await identifyClient(request, requestLimits, async () => {
     refuseTokensInUrl(request)
@@ -57,26 +59,21 @@ export function deviceRoutes(endpoint: DeviceEndpoint): { readonly authorization
       crossOrigin: true,
       fail: (error) => errorResponse(error, { scheme: 'DPoP', atTokenEndpoint: true }, log, random),
     },
-    page: {
-      methods: {
+    page: pageRoute(
+      {
         GET: async (request) => (await pages()).showDevice(request, endpoint),
         POST: async (request) => (await pages()).decideDeviceRequest(request, endpoint),
       },
-      crossOrigin: false,
-      async fail(error, request) {
-        const { failurePage } = await import('../../pages/failure.ts')
-        const { isRefusedAgent } = await pages()
-        const wording = endpoint.wordings.of(request)
-        const outcome = wording.say('outcome.noAccess')
-        const answer = errorResponse(error, { scheme: 'DPoP' }, log, random)
-        return failurePage(
-          answer,
-          wording,
-          isRefusedAgent(error)
-            ? { problem: 'agentRefused', outcome: wording.say('outcome.noAccessAtAll'), status: 400 }
-            : { problem: 'unread', outcome },
-        )
-      },
-    },
+      endpoint,
+      (wording, error) =>
+        isRefusedAgent(error)
+          ? { problem: 'agentRefused', outcome: wording.say('outcome.noAccessAtAll'), status: 400 }
+          : { problem: 'unread', outcome: wording.say('outcome.noAccess') },
+    ),
   }
+}
+
+/** Whether an error is the directory's refusal of an agent: a page in words, not an error of ours. */
+function isRefusedAgent(error: unknown): boolean {
+  return error instanceof PoppyError && error.code === 'invalid_client'
 }
