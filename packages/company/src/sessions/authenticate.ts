@@ -1,4 +1,4 @@
-import { checkProof, errorRow, type KeyImporter, PoppyError } from '@poppyseed/protocol'
+import { checkProof, errorRow, type KeyImporter, PoppyError, parseAuthorization } from '@poppyseed/protocol'
 import type { Admission } from '../agents/admission.ts'
 import { sha256 } from '../crypto/hash.ts'
 import type { Nonces } from '../crypto/nonce.ts'
@@ -78,14 +78,12 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
     if (request.url.includes('?') && new URL(request.url).searchParams.has('access_token')) {
       throw refuse('token in the URL')
     }
-    const header = request.headers.get('authorization')
+    const header = parseAuthorization(request.headers.get('authorization'))
     if (header === null) throw refuse('no Authorization header')
-    const match = /^([A-Za-z]+) +([A-Za-z0-9._~+/-]+=*)$/.exec(header.trim())
-    // Doubled headers arrive joined by a comma, which no token has.
-    if (!match?.[1] || !match[2]) throw refuse('malformed Authorization header')
-    if (match[1].toLowerCase() !== scheme) throw refuse('wrong scheme')
-    const hash = sha256(match[2])
-    const token = tokens.open(match[2], hash)
+    if (header === 'malformed') throw refuse('malformed Authorization header')
+    if (header.scheme !== scheme) throw refuse('wrong scheme')
+    const hash = sha256(header.token)
+    const token = tokens.open(header.token, hash)
     if (token === null || token.company !== settings.company) throw refuse('not one of our tokens')
     if (token.expiresAt * 1000 <= now()) throw refuse('expired')
     return { token, hash }
