@@ -10,7 +10,7 @@ import { makeWorld, testTools, type World } from './world.ts'
 const people: Readonly<Record<string, Staff>> = { rita, omar }
 
 /** The company's own login: who it is stands in the request. */
-export const staffByHeader = {
+const staffByHeader = {
   staff: (request: Request) => people[request.headers.get('x-desk') ?? ''] ?? null,
 } satisfies Partial<CompanyConfig>
 

@@ -39,8 +39,6 @@ const customer: NonNullable<CompanyConfig['customer']> = ({ account }) => ({
   tables: [{ title: 'Stays', columns: ['Room'], rows: [['Mirador']] }],
 })
 
-export type InboxStory = Awaited<ReturnType<typeof openInboxStory>>
-
 /**
  * Opens it. Pages of the inbox are answered by the last of the instances, everything else by the first; one is enough where
  * nothing else is said.

@@ -37,8 +37,6 @@ export interface Sent {
   readonly challenge: string
 }
 
-export type McpClient = Awaited<ReturnType<typeof makeMcpClient>>
-
 /** Makes a client with documents that the Company can fetch; nothing of it knows Poppy. */
 export async function makeMcpClient(authentication: Authentication) {
   const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })

@@ -62,7 +62,7 @@ export function stateAt({ state, revisions }: Known, now: number): State {
 }
 
 /** What one confirmation, alone, has to come to. */
-export function answerToConfirm(known: Known, { revision, by }: Act, now: number): string {
+function answerToConfirm(known: Known, { revision, by }: Act, now: number): string {
   const state = stateAt(known, now)
   if (state !== 'proposed') return 'as it is'
   if (revision !== known.revisions.length) return 'revision_conflict'

@@ -334,7 +334,7 @@ export const all: Allowed = {
   callTools: null,
   close: null,
 }
-export const notMine = 'Take this conversation first.'
+const notMine = 'Take this conversation first.'
 export const none: Allowed = {
   ...all,
   release: notMine,

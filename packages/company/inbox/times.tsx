@@ -65,7 +65,7 @@ export function Moment({ at }: { readonly at: number }) {
 }
 
 /** A day and a time, whole. */
-export function fullDate(at: number, locale: string): string {
+function fullDate(at: number, locale: string): string {
   return new Intl.DateTimeFormat(locale, { dateStyle: 'full', timeStyle: 'long' }).format(at)
 }
 

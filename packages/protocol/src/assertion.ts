@@ -10,8 +10,6 @@ import { hasValidSignature, type PublicKey, readJwt, readText, readTime, type Un
 
 /** The value of `client_assertion_type` (4.1, RFC 7523). */
 export const clientAssertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
-/** The grant that starts a Session (4.2, RFC 7523). */
-export const jwtBearerGrant = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
 /**
  * Finds the keys of the client that may have signed: those of the `kid`, or all that fit when there is none. Asked `again`
@@ -92,10 +90,10 @@ export async function checkSessionAssertion(
 }
 
 /** `typ` of a browser assertion (5). */
-export const browserAssertionType = 'poppy-browser+jwt'
+const browserAssertionType = 'poppy-browser+jwt'
 
 /** Seconds that a browser assertion may live at most (5). */
-export const browserAssertionLifetime = 60
+const browserAssertionLifetime = 60
 
 /** What a browser assertion says, once it passed (5). */
 export interface CheckedBrowserAssertion extends CheckedAssertion {

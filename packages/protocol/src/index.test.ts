@@ -25,7 +25,7 @@ describe('the public surface of the package', () => {
           'isId',
           'isJsonObject',
         ],
-        ...['isLoopbackHost', 'isPublicKeyFor', 'isScope', 'isServiceUrl', 'jwtBearerGrant', 'makeClientAssertion'],
+        ...['isLoopbackHost', 'isPublicKeyFor', 'isScope', 'isServiceUrl', 'makeClientAssertion'],
         ...[
           'makeId',
           'makeProof',

@@ -1,4 +1,4 @@
-import { currentCodec, isClientId, readClientMetadata } from '@poppyseed/protocol'
+import { currentCodec, grantTypes, isClientId, readClientMetadata } from '@poppyseed/protocol'
 import { AgentError } from '../errors.ts'
 import { readExtensions, type SupportedExtension } from './extensions.ts'
 import type { KeyRing } from './key-ring.ts'
@@ -53,7 +53,7 @@ export function createIdentity(options: IdentityOptions): IdentityDocument {
     ...(options.logoUri === undefined ? {} : { logo_uri: options.logoUri }),
     jwks_uri: jwksUri,
     redirect_uris: [redirectUri],
-    grant_types: ['urn:ietf:params:oauth:grant-type:jwt-bearer', 'authorization_code', 'refresh_token'],
+    grant_types: [grantTypes.jwtBearer, grantTypes.authorizationCode, grantTypes.refreshToken],
     response_types: ['code'],
     token_endpoint_auth_method: 'private_key_jwt',
     token_endpoint_auth_signing_alg: 'ES256',

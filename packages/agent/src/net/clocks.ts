@@ -25,9 +25,9 @@ export interface Clocks {
  * How far ahead of our own clock a Company is followed. What is signed for later can be kept until then by whoever saw
  * it, be it at the Company itself: so it is bounded to what a wrong hour of a clock needs.
  */
-export const furthestAhead = 2 * 60 * 60 * 1000
+const furthestAhead = 2 * 60 * 60 * 1000
 /** How far behind. What is signed for the past is of no use to anybody later; the bound keeps nonsense away. */
-export const furthestBehind = 48 * 60 * 60 * 1000
+const furthestBehind = 48 * 60 * 60 * 1000
 
 /** `Date` has whole seconds, and an answer takes time: smaller differences than these teach nothing. */
 const noticedAhead = 1000

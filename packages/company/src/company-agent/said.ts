@@ -22,7 +22,7 @@ export function cleanText(text: string): string {
 }
 
 /** One line or a few, for a reason. */
-export function cleanReason(reason: string): string {
+function cleanReason(reason: string): string {
   return cleanText(reason.slice(0, longestReason * 4))
     .trim()
     .slice(0, longestReason)

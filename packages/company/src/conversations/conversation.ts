@@ -99,7 +99,7 @@ function rightsOf({ principal, epoch }: Caller) {
 }
 
 /** Whether a message says something: text or data, and not context alone (reading 20). Blank text says nothing. */
-export function asksForReply({ text, data }: WireAgentMessage): boolean {
+function asksForReply({ text, data }: WireAgentMessage): boolean {
   return data !== undefined || (text !== undefined && text.trim() !== '')
 }
 

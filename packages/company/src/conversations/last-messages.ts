@@ -16,7 +16,7 @@ export interface LastMessage {
 }
 
 /** Characters of a message that a row shows. */
-export const shownOfMessage = 200
+const shownOfMessage = 200
 /** A message with nothing but context says nothing: so many are looked at. */
 const looked = 3
 

@@ -41,12 +41,6 @@ export function noted(
   }
 }
 
-/** The reply of a Company Agent that came after a person took over: nobody outside sees it. */
-export const draftNote = (
-  row: ConversationRow,
-  { text, data, now }: Pick<NewNote, 'text' | 'data'> & { readonly now: number },
-): ReturnType<typeof noted> => noted(row, { kind: 'draft', staff: null, text, data, now })
-
 /** Adds a note. In the transaction of the change that counts it. */
 export async function insertNote({ db, company }: Scope, note: NoteRow): Promise<void> {
   await db.query

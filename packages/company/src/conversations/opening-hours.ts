@@ -5,7 +5,7 @@ import { wrong } from '../configuration-error.ts'
 /** When people of the company take over (7.9): whether that is now, and the same in words of any language. */
 
 /** The days of a week, as they are written in the configuration. */
-export const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
+const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
 
 /** A day of {@link weekdays}. */
 export type Weekday = (typeof weekdays)[number]

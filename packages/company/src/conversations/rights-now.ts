@@ -66,8 +66,3 @@ export async function standingNow(parts: RightsParts, row: RightsOf): Promise<St
     session: isTheirs && session.blockedAt !== null ? 'blocked' : 'ended',
   }
 }
-
-/** The Principal of {@link standingNow}. */
-export async function rightsNow(parts: RightsParts, row: RightsOf): Promise<Principal> {
-  return (await standingNow(parts, row)).principal
-}

@@ -11,7 +11,7 @@ import { cancelOperation, noteCancelAsked } from './store.ts'
 /** Cancelling (Operations 7): certain before it has begun; a wish afterwards, which may come too late. */
 
 /** The id of the work that asks the company's code to stop an operation. */
-export const cancelWorkId = (operationId: string): string => `cancel:${operationId}`
+const cancelWorkId = (operationId: string): string => `cancel:${operationId}`
 
 /**
  * Cancels an operation on the word of a Personal Agent, or asks for it. Gives the operation as it is then.

@@ -39,7 +39,7 @@ function owned(found: StoredOperation | null, principal: Principal): StoredOpera
 }
 
 /** Lays the operation as it is now beside an error. */
-export function withOperation(parts: OperationParts, stored: StoredOperation, error: PoppyError): PoppyError {
+function withOperation(parts: OperationParts, stored: StoredOperation, error: PoppyError): PoppyError {
   const { code, description, reason, scope, extra } = error
   return new PoppyError(code, {
     ...(description === undefined ? {} : { description }),

@@ -105,7 +105,7 @@ const members: ReadonlySet<string> = new Set<keyof OperationDefinition<undefined
 export const approvalNeeds = ['user', 'standing_permission', 'page'] as const
 
 /** Seconds that a proposal may be open at most. */
-export const longestExpiry = 90 * 86_400
+const longestExpiry = 90 * 86_400
 
 const made = new WeakSet<object>()
 

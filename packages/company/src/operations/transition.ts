@@ -32,7 +32,7 @@ export type Changed = Pick<OperationsTable, 'id' | 'revision' | 'turn' | 'trail'
 const returned = 'id, revision, turn, trail, conversation_id'
 
 /** The id of the one row of work that an operation has: it is performed, and asked about afterwards. */
-export const workId = (operationId: string): string => `run:${operationId}`
+const workId = (operationId: string): string => `run:${operationId}`
 
 type Values = Readonly<Record<string, unknown>>
 

@@ -353,7 +353,6 @@ const pure = [
   'announce',
   'noted',
   'sideOf',
-  'draftNote',
   'changeWithNote',
   'createPeople',
   'saidKey',

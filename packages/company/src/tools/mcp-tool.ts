@@ -2,10 +2,10 @@ import { formatScope } from '@poppyseed/protocol'
 import type { Tool } from './tool.ts'
 
 /** Where the list tells the scopes that a tool needs, space-separated as on the wire (4.4). */
-export const scopeMetaKey = 'poppy/scope'
+const scopeMetaKey = 'poppy/scope'
 
 /** Where the list tells the extensions without which a tool can't be used (3.3), space-separated. */
-export const extensionMetaKey = 'poppy/extension'
+const extensionMetaKey = 'poppy/extension'
 
 /** A tool as MCP's `tools/list` gives it. Everybody sees all tools; rights are checked when one is called. */
 export function describeTool(tool: Tool): Record<string, unknown> {

@@ -98,7 +98,7 @@ function judge(
 }
 
 /** Scopes of each tool, over either way. */
-export const toolScopes: Readonly<Record<string, readonly string[]>> = {
+const toolScopes: Readonly<Record<string, readonly string[]>> = {
   echo: [],
   get_order: ['poppy:read'],
   set_address: ['addresses'],
