@@ -1,9 +1,9 @@
 import { mkdirSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { AxeBuilder } from '@axe-core/playwright'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import { inject } from 'vitest'
+import { expect, inject } from 'vitest'
 
 /** The two screens that every page is looked at on. */
 export const screens = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 800 } } as const
@@ -61,16 +61,37 @@ export async function openBrowser(network: BrowserNetwork = {}): Promise<TestBro
 
 const folder = fileURLToPath(new URL('../../screenshots/', import.meta.url))
 
-/** Keeps a picture of the whole page in /screenshots (not in git), for someone to look at. Gives its path. */
-export async function screenshot(page: Page, name: string): Promise<string> {
+/**
+ * Keeps a picture of the whole page in /screenshots (not in git), where SCREENSHOTS=1 says that someone will look at it, and in
+ * the long run.
+ */
+export async function screenshot(page: Page, name: string): Promise<void> {
+  if (process.env.SCREENSHOTS === undefined && process.env.LONG === undefined) return
   mkdirSync(folder, { recursive: true })
-  const path = join(folder, `${name}.png`)
-  await page.screenshot({ path, fullPage: true })
-  return path
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })
 }
 
-/** What axe finds, one line each: `expect(await axe(page)).toEqual([])`. */
+const require = createRequire(import.meta.url)
+/** The axe that its builder for Playwright brings. */
+const { source } = createRequire(require.resolve('@axe-core/playwright'))('axe-core') as { readonly source: string }
+
+/** What axe finds of a page that is one document. */
+interface Violation {
+  readonly id: string
+  readonly help: string
+  readonly nodes: readonly { readonly target: readonly unknown[] }[]
+}
+
+/**
+ * What axe finds, one line each: `expect(await axe(page)).toEqual([])`. The builder is for pages with frames: it loads axe into
+ * another page as well, each time, which takes twice as long as to look. A page of ours is one document.
+ */
 export async function axe(page: Page): Promise<readonly string[]> {
-  const { violations } = await new AxeBuilder({ page }).analyze()
-  return violations.flatMap(({ id, help, nodes }) => nodes.map(({ target }) => `${id}: ${help} (${target.join(' ')})`))
+  expect(page.frames().length).toBe(1)
+  if (!(await page.evaluate("typeof axe === 'object'"))) await page.evaluate(source)
+  // What is right needs no description.
+  const found = await page.evaluate<readonly Violation[]>(
+    "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)",
+  )
+  return found.flatMap(({ id, help, nodes }) => nodes.map(({ target }) => `${id}: ${help} (${target.join(' ')})`))
 }
