@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { appendFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
-import { register } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createCompany } from '../../packages/company/src/company.ts'
@@ -12,6 +11,7 @@ import { postgres } from '../../packages/company/src/store/postgres.ts'
 import { sqlite } from '../../packages/company/src/store/sqlite.ts'
 import { tool } from '../../packages/company/src/tools/tool.ts'
 import type { StoreAddress } from './store-process.ts'
+import { knowPages } from './tsx-loader.ts'
 import { secret } from './world-config.ts'
 
 /**
@@ -35,7 +35,7 @@ export interface AnsweringTask {
 }
 
 if (process.argv[2] !== undefined) {
-  register('./tsx-loader.ts', import.meta.url)
+  knowPages()
   const {
     address,
     origin,

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { appendFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
-import { register } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { createCompany } from '../../packages/company/src/company.ts'
 import type { FaultPoint, OperationPoint } from '../../packages/company/src/faults/faults.ts'
@@ -11,6 +10,7 @@ import { failed, succeeded } from '../../packages/company/src/operations/outcome
 import { postgres } from '../../packages/company/src/store/postgres.ts'
 import { sqlite } from '../../packages/company/src/store/sqlite.ts'
 import type { StoreAddress } from './store-process.ts'
+import { knowPages } from './tsx-loader.ts'
 import { secret } from './world-config.ts'
 
 /**
@@ -35,7 +35,7 @@ export interface DepositsTask {
 export type DeathPoint = OperationPoint | 'performing'
 
 if (process.argv[2] !== undefined) {
-  register('./tsx-loader.ts', import.meta.url)
+  knowPages()
   const { address, origin, now, documents, payments, records } = JSON.parse(process.argv[2]) as DepositsTask
   const clock = { now }
   let killAt: DeathPoint | null = null

@@ -3,6 +3,7 @@
  * PostgreSQL and makes one real Chromium ready, and hands their addresses to the tests. Where the platform has neither, tests find `null` and the reason, and skip.
  */
 
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
@@ -10,6 +11,7 @@ import { buildInbox } from '../../packages/company/build-inbox.ts'
 import { inflateChromium } from './chromium.ts'
 import { folderInMemory } from './memory.ts'
 import { startPostgres } from './postgres-server.ts'
+import { compilePages } from './tsx-loader.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -38,12 +40,15 @@ export default async function setup(project: TestProject): Promise<() => Promise
   // Workers and their processes inherit it, as the database server does.
   const folder = folderInMemory()
   if (folder) process.env.TMPDIR = folder.path
+  const pages = mkdtempSync(join(tmpdir(), 'poppyseed-pages-'))
+  await compilePages(pages)
   const postgres = await startPostgres()
   project.provide('postgresUrl', 'url' in postgres ? postgres.url : null)
   project.provide('postgresMissing', 'missing' in postgres ? postgres.missing : null)
 
   return async () => {
     if ('url' in postgres) await postgres.stop()
+    rmSync(pages, { recursive: true, force: true })
     folder?.remove()
   }
 }
