@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { startVisitingAgent } from '../examples/hotel/src/agent-server.ts'
 import { createPerson } from '../examples/hotel/src/person.ts'
 import { startHotel } from '../examples/hotel/src/server.ts'
+import { seedHotel } from './setup/seeded-hotel.ts'
 
 // The hotel's front desk, by rules, as a personal agent and its owner meet it over real HTTP.
 
@@ -15,7 +16,7 @@ async function atTheDesk() {
   const directory = mkdtempSync(join(tmpdir(), 'poppyseed-desk-'))
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
   const log: string[] = []
-  const hotel = await startHotel({ port: 0, directory, log: (line) => log.push(line) })
+  const hotel = await startHotel({ port: 0, directory: seedHotel(directory), log: (line) => log.push(line) })
   onTestFinished(hotel.close)
   const { agent, close } = await startVisitingAgent()
   onTestFinished(close)

@@ -15,6 +15,9 @@ const folder = resolve(process.env.PICTURES ?? 'screenshots')
 const largest = 200_000
 const sizes = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } } as const
 
+/** How long a page may take to show something, on a machine that may be busy with other tests. */
+const patiently = { timeout: 15_000 }
+
 let desk: DeskStory
 let browser: TestBrowser
 
@@ -66,7 +69,7 @@ describe.skipIf(chromiumMissing)('the inbox, as staff see it', { timeout: 120_00
   it.each(['light', 'dark'] as const)('shows who waits, %s', async (scheme) => {
     const { page, at, faults, close } = await open(scheme)
     await at('')
-    await expect.poll(() => page.locator('main').textContent()).toContain('concierge.example')
+    await expect.poll(() => page.locator('main').textContent(), patiently).toContain('concierge.example')
     await take(page, `queue-${scheme}`)
     await close()
     expect(faults).toEqual([])
@@ -78,7 +81,7 @@ describe.skipIf(chromiumMissing)('the inbox, as staff see it', { timeout: 120_00
     await page.getByRole('button', { name: 'Take this conversation' }).first().click()
     const account = page.getByRole('button', { name: 'Open the account' })
     await account.click()
-    await expect.poll(() => page.locator('main').textContent()).toContain('Maya Lindqvist')
+    await expect.poll(() => page.locator('main').textContent(), patiently).toContain('Maya Lindqvist')
     await take(page, 'account', '#details')
     await close()
     expect(faults).toEqual([])
@@ -92,7 +95,7 @@ describe.skipIf(chromiumMissing)('the inbox, as staff see it', { timeout: 120_00
     await haveMayas()
     const { page, at, faults, close } = await open(scheme, screen)
     await at(`/conversations/${desk.maya.talk.id}?list=mine`)
-    await expect.poll(() => page.locator('main').textContent()).toContain('the low bed is in the store')
+    await expect.poll(() => page.locator('main').textContent(), patiently).toContain('the low bed is in the store')
     await take(page, `workspace-${screen === 'phone' ? 'phone' : scheme}`)
     await close()
     expect(faults).toEqual([])
@@ -116,7 +119,7 @@ describe.skipIf(chromiumMissing)('the inbox, as staff see it', { timeout: 120_00
     if (!operation.isFinal) await session.operations.wait(operation.id)
     const { page, at, faults, close } = await open()
     await at(`/conversations/${desk.maya.talk.id}?list=mine`)
-    await expect.poll(() => page.locator('main').textContent()).toContain('MIR-')
+    await expect.poll(() => page.locator('main').textContent(), patiently).toContain('MIR-')
     await take(page, 'operation')
     await close()
     expect(faults).toEqual([])
@@ -125,7 +128,7 @@ describe.skipIf(chromiumMissing)('the inbox, as staff see it', { timeout: 120_00
   it('shows a draft that came too late', async () => {
     const { page, at, faults, close } = await open()
     await at(`/conversations/${desk.towels.talk.id}?list=mine`)
-    await expect.poll(() => page.locator('main').textContent()).toContain('twelve towels into Amapola')
+    await expect.poll(() => page.locator('main').textContent(), patiently).toContain('twelve towels into Amapola')
     await take(page, 'draft')
     await close()
     expect(faults).toEqual([])
@@ -134,7 +137,7 @@ describe.skipIf(chromiumMissing)('the inbox, as staff see it', { timeout: 120_00
   it('shows what has to be settled', async () => {
     const { page, at, faults, close } = await open()
     await at(`/operations/${desk.unsettled}?list=settle`)
-    await expect.poll(() => page.locator('main').textContent()).toContain('Look it up')
+    await expect.poll(() => page.locator('main').textContent(), patiently).toContain('Look it up')
     await take(page, 'settle')
     await close()
     expect(faults).toEqual([])

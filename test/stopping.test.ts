@@ -10,6 +10,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { build } from './setup/build.ts'
 import { startChild } from './setup/child.ts'
+import { seedHotel } from './setup/seeded-hotel.ts'
 import { makeWorld } from './setup/world.ts'
 
 /** A process with a Company in it is told to end while people are calling: nobody who was let in is cut off. */
@@ -133,7 +134,10 @@ async function openHotel() {
   const directory = mkdtempSync(join(tmpdir(), 'hotel-stopping-'))
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
   await build()
-  const child = startChild(process.execPath, ['examples/hotel/dist/main.js'], { PORT: '0', DATABASE_DIR: directory })
+  const child = startChild(process.execPath, ['examples/hotel/dist/main.js'], {
+    PORT: '0',
+    DATABASE_DIR: seedHotel(directory),
+  })
   await child.says('Look around')
   const port = Number(/open at http:\/\/localhost:(\d+)/.exec(child.output.stdout)?.[1])
   return { child, port }

@@ -129,7 +129,7 @@ describe('the visit, over real HTTP and on SQLite', () => {
   })
 
   it('leaves files that only their owner can read', { timeout }, async () => {
-    const hotel = await openHotel(freshDirectory())
+    const hotel = await openHotel()
     await playVisit({ address: hotel.origin, agent: await openAgent(), say: () => {} })
     const files = readdirSync(hotel.directory)
     expect(files).toEqual(expect.arrayContaining(['poppy.db', 'secret']))
@@ -220,7 +220,7 @@ describe('npm start', () => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       const child = startChild(process.execPath, ['examples/hotel/dist/main.js'], {
         PORT: '0',
-        DATABASE_DIR: freshDirectory(),
+        DATABASE_DIR: seedHotel(freshDirectory()),
       })
       await child.says('Ctrl+C closes the hotel.')
       child.signal(signal)
@@ -232,7 +232,7 @@ describe('npm start', () => {
     await build()
     const child = startChild(process.execPath, ['examples/hotel/dist/main.js'], {
       PORT: '0',
-      DATABASE_DIR: freshDirectory(),
+      DATABASE_DIR: seedHotel(freshDirectory()),
     })
     await child.says('Ctrl+C closes the hotel.')
     const [, payments = ''] = /Its payment service +(\S+),/.exec(child.output.stdout) ?? []

@@ -67,15 +67,23 @@ function unfiltered(
 ): Buffer {
   const length = width * size
   const pixels = Buffer.alloc(length * height)
-  const byte = (row: number, column: number) => (row < 0 || column < 0 ? 0 : (pixels[row * length + column] as number))
+  let above = Buffer.alloc(length)
   for (let row = 0; row < height; row++) {
     const start = row * (length + 1)
     const filter = filtered[start]
+    const told = filtered.subarray(start + 1, start + 1 + length)
+    const own = pixels.subarray(row * length, (row + 1) * length)
     for (let column = 0; column < length; column++) {
-      const [left, above, corner] = [byte(row, column - size), byte(row - 1, column), byte(row - 1, column - size)]
-      const told = [0, left, above, (left + above) >> 1, paeth(left, above, corner)][filter ?? 0] ?? 0
-      pixels[row * length + column] = ((filtered[start + 1 + column] as number) + told) & 255
+      const left = column < size ? 0 : (own[column - size] as number)
+      const up = above[column] as number
+      let neighbours = 0
+      if (filter === 1) neighbours = left
+      else if (filter === 2) neighbours = up
+      else if (filter === 3) neighbours = (left + up) >> 1
+      else if (filter === 4) neighbours = paeth(left, up, column < size ? 0 : (above[column - size] as number))
+      own[column] = (told[column] as number) + neighbours
     }
+    above = own
   }
   return pixels
 }
