@@ -4,7 +4,7 @@ import { converse, said, standingOf } from './setup/converse.ts'
 import { type FrontDesk, makeFrontDesk } from './setup/front-desk.ts'
 import { atDesk, staffLogin } from './setup/inbox.ts'
 import { stores } from './setup/stores.ts'
-import { makeWorld } from './setup/world.ts'
+import { makeWorld, type Tokens } from './setup/world.ts'
 
 // The customer's account on staff's pages: opened on purpose, under the rights of that moment, and shown by the company's own
 // function.
@@ -79,6 +79,61 @@ describe.each(stores)('the customer’s account on $name', { timeout: 60_000 }, 
     await converse(desk.client, again.access_token).send(id, said('Here I am again.'))
     expect((await rita.open(id)).account).toEqual({ state: 'closed' })
     expect((await rita.on(id, 'open-account')).view.conversation?.account).toMatchObject({ title: 'Customer acc-maya' })
+  })
+
+  test('goes dark when a right is taken away, live, after a reload and in the API, and may be opened anew under what is left [7.9.person-scopes, 7.11.token-scopes]', async () => {
+    const desk = await makeFrontDesk(await fresh(), { ...staffLogin, customer: card })
+    const { rita, id, here } = await opened(desk)
+    const state = async () => ({
+      live: (await rita.open(id)).account,
+      reloaded: (await rita.page(`/conversations/${id}`)).view?.conversation?.account,
+      api: await (await rita.get(`/api/conversations/${id}/account`, { accept: 'application/json' })).json(),
+    })
+    await rita.on(id, 'take')
+    await rita.on(id, 'open-account')
+    expect(await state()).toMatchObject({
+      live: { state: 'open' },
+      reloaded: { state: 'open' },
+      api: { state: 'open' },
+    })
+    expect(await here.company.accounts.takeAway('acc-maya', desk.client.clientId, 'poppy:read')).toBe(true)
+    const nothing = { state: 'dark', account: null, card: null }
+    expect(await state()).toEqual({ live: { state: 'dark' }, reloaded: { state: 'dark' }, api: nothing })
+    const dark = await rita.open(id)
+    expect(JSON.stringify(dark)).not.toContain('acc-maya')
+    // They are signed in still: it may be opened, under the rights that are left, and that is in the record too.
+    expect(dark).toMatchObject({ rights: { isSignedIn: true }, allowed: { openAccount: null } })
+    const again = await rita.on(id, 'open-account')
+    expect(again.view.conversation?.account).toMatchObject({
+      state: 'open',
+      facts: [{ value: 'poppy:write' }, { value: 'Yes' }],
+    })
+    expect((await state()).api).toMatchObject({ state: 'open' })
+    const { entries } = await desk.staff.audit({ conversation: id })
+    expect(entries.filter(({ act }) => act === 'account_opened').map(({ detail }) => detail?.scopes)).toEqual([
+      'poppy:write',
+      'poppy:read poppy:write',
+    ])
+  })
+
+  test('goes dark as well when the next message comes with other rights, fewer or more [7.11.token-scopes]', async () => {
+    const desk = await makeFrontDesk(await fresh(), { ...staffLogin, customer: card })
+    const { rita, talk, id, signedIn } = await opened(desk)
+    await rita.on(id, 'take')
+    await rita.on(id, 'open-account')
+    const narrow = await desk.client.token({
+      grant_type: 'refresh_token',
+      refresh_token: signedIn.refresh_token ?? '',
+      session_id: signedIn.session_id,
+      scope: 'poppy:write',
+    })
+    const { access_token } = (await narrow.json()) as Tokens
+    await converse(desk.client, access_token).send(id, said('With less.'))
+    expect((await rita.open(id)).account).toEqual({ state: 'dark' })
+    expect((await rita.on(id, 'open-account')).view.conversation?.account).toMatchObject({ state: 'open' })
+    await talk.send(id, said('With more.'))
+    expect((await rita.open(id)).account).toEqual({ state: 'dark' })
+    expect((await rita.on(id, 'open-account')).view.conversation?.account).toMatchObject({ state: 'open' })
   })
 })
 

@@ -137,6 +137,45 @@ describe.skipIf(chromiumMissing)('an open page of the inbox', { timeout: 120_000
     await isDark()
     await page.getByText('You blocked this agent.').waitFor()
   })
+
+  it('shows nothing of the account, nor of what a tool answered, from the moment that the customer takes a right away: by the company, or on the account page', async () => {
+    const story = await openInboxStory(browser)
+    await story.signIn()
+    const page = await story.at('rita')
+    await story.begin('Get me a person.')
+    await parts(page).row('A refund over the limit.').click()
+    await parts(page).take.click()
+    await parts(page).box.waitFor()
+    const runTool = async () => {
+      await summary(parts(page).details, /^My bookings$/i).click()
+      await page.getByRole('form', { name: 'My bookings' }).getByRole('button', { name: 'Run' }).click()
+      await parts(page).details.getByText('acc-maya', { exact: true }).waitFor()
+    }
+
+    // A tool alone, with no account open: what it answered goes with the right that it ran with.
+    await runTool()
+    expect(await shown(page)).toEqual(['acc-maya'])
+    await story.company.accounts.takeAway('acc-maya', story.clientId, 'poppy:read')
+    await expect.poll(() => shown(page), patiently).toEqual([])
+
+    // Signed in still: the account may be opened, under the right that is left, and goes dark with that one.
+    await page.getByRole('button', { name: 'Open the account' }).click()
+    await parts(page).details.getByText('X-482-913').waitFor()
+    await page.reload()
+    await page.locator('.app.is-live').waitFor()
+    await parts(page).details.getByText('X-482-913').waitFor()
+    const own = await (await browser.context()).newPage()
+    await own.goto(`${story.origin}/poppy/agents`)
+    await own.locator('[name=user]').fill(guests.maya.user)
+    await own.locator('[name=password]').fill(guests.maya.password)
+    await own.getByRole('button', { name: 'Sign in' }).click()
+    await own.getByRole('button', { name: /^Take away/ }).click()
+    await own.context().close()
+    await expect.poll(() => shown(page), patiently).toEqual([])
+    await page.reload()
+    await page.locator('.app.is-live').waitFor()
+    expect(await shown(page)).toEqual([])
+  })
 })
 
 /** What of the account is anywhere in the page, or kept by it. */

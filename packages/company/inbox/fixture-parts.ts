@@ -382,6 +382,7 @@ export const conversation: ConversationView = {
   },
   rights: {
     isSignedIn: true,
+    signIn: 'sign-in-1',
     granted: [{ scope: 'poppy:read', text: 'See your bookings' }],
     missing: [
       { scope: 'poppy:write', text: 'Change your bookings' },

@@ -152,7 +152,7 @@ export function fixtures({
         ...conversation,
         account: { state: 'dark' },
         isSignedIn: false,
-        rights: { isSignedIn: false, granted: [], missing: conversation.rights.missing },
+        rights: { isSignedIn: false, signIn: null, granted: [], missing: conversation.rights.missing },
         allowed: { ...all, openAccount: 'The customer is not signed in.' },
         agent: { ...conversation.agent, isBlocked: true },
       },

@@ -143,9 +143,11 @@ function withWhatWasTold(fresh: InboxView, before: InboxView): InboxView {
 
 function outcomeOf(before: ConversationView | null, now: ConversationView): ConversationView['outcome'] {
   if (before === null || now.account.state === 'dark') return null
+  const left = new Set(now.rights.granted.map(({ scope }) => scope))
   const isSame =
     before.heldBy?.id === now.heldBy?.id &&
-    before.rights.isSignedIn === now.rights.isSignedIn &&
+    before.rights.signIn === now.rights.signIn &&
+    before.rights.granted.every(({ scope }) => left.has(scope)) &&
     before.agent.isBlocked === now.agent.isBlocked
   return isSame ? before.outcome : null
 }

@@ -13,12 +13,13 @@ import { recordOf } from './staff-view.ts'
 
 /**
  * The User's account, as staff see it: opened on purpose, by whoever has the conversation, and open for as long as they have it
- * and the sign-in is the same. The audit says that it was opened; nothing else is kept of it.
+ * and the sign-in and its rights are the same. The audit says that it was opened, and under which rights; nothing else is kept
+ * of it.
  */
 
 /** How the User's account stands for a member of staff. */
 export type StaffAccount =
-  /** `closed`: it has to be opened. `dark`: it was open, and the rights are gone. */
+  /** `closed`: it has to be opened. `dark`: it was open, and the rights are gone, or others. */
   | { readonly state: 'closed' | 'dark' }
   /** With the rights of this moment, for the company's own pages. */
   | { readonly state: 'open'; readonly principal: SignedInPrincipal }
@@ -39,10 +40,10 @@ const decisive = [
 
 /** Makes it. */
 export function createStaffAccounts(parts: ConversationParts): StaffAccounts {
-  /** With which sign-in it was opened by whoever has the conversation; null where it wasn't. */
-  async function openedWith(row: ConversationRow, staff: Staff): Promise<string | null> {
+  /** With what it was opened by whoever has the conversation; null where it wasn't. */
+  async function openedWith(row: ConversationRow, staff: Staff): Promise<Opened | null> {
     const last = await lastAct(await parts.scope(), { conversation: row.id, acts: decisive })
-    return last?.act === 'account_opened' && last.staffId === staff.id ? signInOf(last.detail) : null
+    return last?.act === 'account_opened' && last.staffId === staff.id ? last.detail : null
   }
 
   async function account(id: string, staff: Staff): Promise<StaffAccount> {
@@ -53,7 +54,10 @@ export function createStaffAccounts(parts: ConversationParts): StaffAccounts {
     if (row.status === 'closed' || row.held_by !== who.id || opened === null) return { state: 'closed' }
     const { principal } = await standingNow(parts, row)
     if (principal.account === null || principal.account !== row.account) return { state: 'dark' }
-    if (opened !== signInOf(detailOf(row, principal))) return { state: 'closed' }
+    const now = detailOf(row, principal)
+    if (signInOf(opened) !== signInOf(now)) return { state: 'closed' }
+    // 4.9: a right that was taken away takes with it what was shown under it.
+    if (opened.scopes !== now.scopes) return { state: 'dark' }
     return { state: 'open', principal: principal as SignedInPrincipal }
   }
 
@@ -71,7 +75,9 @@ export function createStaffAccounts(parts: ConversationParts): StaffAccounts {
         const { principal } = await standingNow(parts, row)
         useAccount(row, principal)
         const detail = detailOf(row, principal)
-        if ((await openedWith(row, who)) === signInOf(detail)) return principal as SignedInPrincipal
+        const opened = await openedWith(row, who)
+        if (opened !== null && signInOf(opened) === signInOf(detail) && opened.scopes === detail.scopes)
+          return principal as SignedInPrincipal
         let isOld = false
         const { isChanged, wasDone } = await changeByStaff(parts, id, act, (current) => {
           requireHeld(current, who)
@@ -105,10 +111,17 @@ export function createStaffAccounts(parts: ConversationParts): StaffAccounts {
   }
 }
 
-const detailOf = (row: ConversationRow, principal: Principal) => ({ grant: principal.grantId, epoch: row.epoch })
+/** What the audit has of an opening. */
+type Opened = Readonly<Record<string, unknown>>
+
+const detailOf = (row: ConversationRow, { grantId, scopes }: Principal) => ({
+  grant: grantId,
+  epoch: row.epoch,
+  scopes: scopes.toSorted().join(' '),
+})
 
 /** A sign-in, so that two can be compared. */
-const signInOf = ({ grant, epoch }: Readonly<Record<string, unknown>>): string => JSON.stringify([grant, epoch])
+const signInOf = ({ grant, epoch }: Opened): string => JSON.stringify([grant, epoch])
 
 function haveSameRights(left: ConversationRow, right: ConversationRow): boolean {
   const of = ({ session_id, grant_id, scopes, epoch }: ConversationRow) =>

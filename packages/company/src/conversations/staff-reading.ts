@@ -1,5 +1,6 @@
 import { isId, PoppyError } from '@poppyseed/protocol'
 import { type AuditAsked, type AuditPage, readAudit } from '../audit/reading.ts'
+import { sha256 } from '../crypto/hash.ts'
 import type { Staff } from './held.ts'
 import { type InboxCounts, inboxCounts } from './inbox-counts.ts'
 import { type LastMessage, lastMessages } from './last-messages.ts'
@@ -130,7 +131,12 @@ export function createStaffReading(parts: ConversationParts & RightsParts): Staf
         events: events.map(eventOf),
         before: first > row.first_event ? first : null,
         notes: notes.map(noteOf),
-        rights: { isSignedIn: principal.account !== null, scopes: principal.scopes, session },
+        rights: {
+          isSignedIn: principal.account !== null,
+          signIn: principal.grantId === null ? null : sha256(JSON.stringify([id, principal.grantId, row.epoch])),
+          scopes: principal.scopes,
+          session,
+        },
       }
     },
   }

@@ -62,6 +62,8 @@ export interface ConversationRead {
   /** What the rights of its last message allow at this moment (7.11). */
   readonly rights: {
     readonly isSignedIn: boolean
+    /** Names the sign-in, so that it can be told from the next one; null where there is none. It opens nothing. */
+    readonly signIn: string | null
     readonly scopes: readonly string[]
     /** Whether the agent's Session goes on; `blocked` where the company keeps the agent out. */
     readonly session: Standing['session']

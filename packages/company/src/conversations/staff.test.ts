@@ -193,7 +193,7 @@ describe.each(stores)('Staff on $name', { timeout: 60_000 }, ({ missing, fresh }
     expect(conversation.agent).toEqual({ clientId: 'https://agent.example/client', host: 'agent.example' })
     expect(notes.map(({ number }) => number)).toEqual([1, 2, 3, 4, 5, 6, 7])
     expect(notes.at(-1)).toMatchObject({ kind: 'handback', by: rita, text: 'Offer the quiet room.' })
-    expect(rights).toEqual({ isSignedIn: false, scopes: [], session: 'active' })
+    expect(rights).toEqual({ isSignedIn: false, signIn: null, scopes: [], session: 'active' })
     const outside = JSON.stringify(await events(id))
     for (const secret of ['Private', 'quiet room', 'rita', 'Rita', 'omar']) expect(outside).not.toContain(secret)
     expect(await settled(first.staff.reply(id, rita, { text: 'One more thing' }))).toBe('not_held')

@@ -167,7 +167,7 @@ export const apiActs = {
     name: 'openAccount',
     summary: 'Opens the account of the customer, on purpose: from then on the conversation belongs to it (7.2)',
     description:
-      '`sign_in_required` with status 403 where the customer is signed out. It stays open until you close it, lose the conversation, or the sign-in is another.',
+      '`sign_in_required` with status 403 where the customer is signed out. It stays open until you close it, lose the conversation, or the sign-in or its rights are others.',
     needs: 'conversations',
     asked: 'Nothing',
     answer: 'Account',

@@ -104,7 +104,9 @@ export const answerSchemas = {
   Account: z.object({
     state: z
       .enum(['closed', 'dark', 'open'])
-      .describe('`closed`: open it on purpose. `dark`: it was open, and the rights are gone.'),
+      .describe(
+        '`closed`: open it on purpose. `dark`: it was open, and the rights are gone, or others: open it anew, under those that there are.',
+      ),
     account: z.string().nullable().describe('Whose; null unless it is open'),
     card: z
       .object({

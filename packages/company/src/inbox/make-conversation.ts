@@ -98,6 +98,7 @@ export async function conversationView(
     },
     rights: {
       isSignedIn: rights.isSignedIn,
+      signIn: rights.signIn,
       granted: rightsOf(rights.scopes, reader),
       missing: rightsOf(missing, reader),
     },

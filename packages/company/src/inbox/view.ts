@@ -199,6 +199,8 @@ export interface ConversationView extends ConversationRowView {
   }
   readonly rights: {
     readonly isSignedIn: boolean
+    /** Names the sign-in, so that it can be told from the next one; null where there is none. It opens nothing. */
+    readonly signIn: string | null
     /** The scopes that there are at this moment, and those that could be asked for. */
     readonly granted: readonly RightView[]
     readonly missing: readonly RightView[]
@@ -213,7 +215,10 @@ export interface ConversationView extends ConversationRowView {
   readonly audit: readonly AuditView[]
 }
 
-/** The customer's account. `closed`: nobody opened it. `dark`: it was open, and the rights are gone. `failed`: a fault of ours. */
+/**
+ * The customer's account. `closed`: nobody opened it. `dark`: it was open, and the rights are gone, or others. `failed`: a fault
+ * of ours.
+ */
 export type AccountView =
   | { readonly state: 'closed' | 'dark' | 'none' | 'failed' }
   | {
