@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { proof, sha256 } from './client.ts'
 import { type Address, company } from './conversations-parts.ts'
 import type { ServerTask } from './conversations-server.ts'
+import { median } from './figures.ts'
 import { makeParties } from './parties.ts'
 
 const idleStreams = 5000
@@ -144,14 +145,10 @@ export async function measureLatency(
       return [Number(at - BigInt(began)) / 1000, Number(BigInt(ended) - BigInt(began)) / 1000] as const
     })
     if (round < 0) continue
-    toReader.push(middle(figures.map(([whole]) => whole)))
-    commit.push(middle(figures.map(([, own]) => own)))
+    toReader.push(median(figures.map(([whole]) => whole)))
+    commit.push(median(figures.map(([, own]) => own)))
   }
   socket.destroy()
   await stop(server)
   return { toReader, commit }
-}
-
-function middle(figures: readonly number[]): number {
-  return [...figures].sort((one, other) => one - other)[Math.floor(figures.length / 2)] ?? Number.NaN
 }

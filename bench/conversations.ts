@@ -11,14 +11,14 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import pg from 'pg'
 import { acceptMessage } from '../packages/company/dist/conversations/accepting.js'
 import { eventId } from '../packages/company/dist/conversations/cursor.js'
 import { findOwn, readEvents } from '../packages/company/dist/conversations/reading.js'
 import { startPostgres } from '../test/setup/postgres-server.ts'
+import { commitOnPostgres, commitOnSqlite, openPool } from './by-hand.ts'
 import { type Address, company, insertConversations, partsOf, reader } from './conversations-parts.ts'
 import { measureLatency, measureMemory } from './conversations-streams.ts'
+import { inTurn, median, spread } from './figures.ts'
 
 /** What the product must reach of its durable commits done alone, and may take of a page in a short conversation. */
 const leastOfCommits = 0.6
@@ -59,7 +59,7 @@ async function measureMessages(place: Place): Promise<Figure> {
   /** One message in each of so many conversations, each of which is read first, as a request does it. Gives messages a second. */
   async function accept(name: string): Promise<number> {
     const ids = await insertConversations(parts, perRound, name)
-    return inTurn(async (index) => {
+    return inTurn(perRound, inFlight, async (index) => {
       const message = { id: `msg_${name}_${index}`, sender: 'agent', text } as const
       await acceptMessage(parts, await findOwn(parts, ids[index] as string, reader.principal), {
         message,
@@ -82,17 +82,6 @@ async function measureMessages(place: Place): Promise<Figure> {
     limit: leastOfCommits,
     isLeast: true,
   }
-}
-
-/** Does something for each number of a round, as many at once as are in flight. Gives how many in a second. */
-async function inTurn(one: (index: number) => Promise<unknown>): Promise<number> {
-  const from = performance.now()
-  let next = 0
-  const some = async () => {
-    for (let index = next++; index < perRound; index = next++) await one(index)
-  }
-  await Promise.all(Array.from({ length: inFlight }, some))
-  return (perRound / (performance.now() - from)) * 1000
 }
 
 async function measurePages(place: Place): Promise<Figure> {
@@ -146,36 +135,23 @@ function onSqlite(folder: string): Place {
   return {
     name: 'SQLite',
     address: { kind: 'sqlite', file },
-    async commitsAlone(ids) {
-      const database = new DatabaseSync(file, { timeout: 60_000 })
-      database.exec('pragma synchronous=full; pragma secure_delete=on')
-      const [begin, commit] = [database.prepare('begin immediate'), database.prepare('commit')]
-      const statements = byHand('?1').map((sql) => database.prepare(sql))
-      const from = performance.now()
-      for (const id of ids) {
-        begin.run()
-        for (const statement of statements) statement.run(id)
-        commit.run()
-      }
-      const perSecond = (ids.length / (performance.now() - from)) * 1000
-      database.close()
-      return perSecond
-    },
+    commitsAlone: async (ids) =>
+      commitOnSqlite(file, {
+        pragmas: 'pragma synchronous=full; pragma secure_delete=on',
+        steps: [byHand('?1')],
+        ids,
+      }),
     end: async () => {},
   }
 }
 
 function onPostgres(url: string): Place {
-  const pool = new pg.Pool({ connectionString: url, max: inFlight })
-  // The server ends with the run, and a connection that is being closed may hear of that.
-  pool.on('error', (error) => console.error(`a connection that was idle: ${error.message}`))
-  // One statement for each commit, as a hand would write it.
-  const [first = '', ...rest] = byHand('$1::text')
-  const statement = `with ${rest.map((sql, at) => `part_${at} as (${sql})`).join(', ')} ${first}`
+  const pool = openPool(url, inFlight)
+  const steps = [byHand('$1::text')]
   return {
     name: 'PostgreSQL',
     address: { kind: 'postgres', url },
-    commitsAlone: (ids) => inTurn((index) => pool.query({ name: 'by_hand', text: statement, values: [ids[index]] })),
+    commitsAlone: (ids) => commitOnPostgres(pool, { steps, ids }),
     end: () => pool.end(),
   }
 }
@@ -199,19 +175,6 @@ async function measure(place: Place): Promise<readonly string[]> {
     }),
   )
   return lines
-}
-
-function sorted(figures: readonly number[]): readonly number[] {
-  return [...figures].sort((one, other) => one - other)
-}
-/** The middle one of an odd number of figures. */
-export function median(figures: readonly number[]): number {
-  return sorted(figures)[Math.floor(figures.length / 2)] ?? Number.NaN
-}
-/** The median, and from where to where they are. */
-export function spread(figures: readonly number[]): string {
-  const all = sorted(figures)
-  return `${median(all).toFixed(0)} (${all[0]?.toFixed(0)} to ${all.at(-1)?.toFixed(0)})`
 }
 
 /** Measures both databases; PostgreSQL where one comes with the development dependencies. */

@@ -2,6 +2,7 @@
 
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { median } from './figures.ts'
 
 const times = 10
 /** What the library may take, as a multiple of importing hono, zod and jose. */
@@ -32,12 +33,6 @@ console.log(JSON.stringify({ time, processor: (user + system) / 1000 }))`
     encoding: 'utf8',
   })
   return JSON.parse(answer) as Figures
-}
-
-function median(figures: readonly number[]): number {
-  const sorted = [...figures].sort((one, other) => one - other)
-  const middle = sorted.length / 2
-  return ((sorted[Math.ceil(middle) - 1] ?? Number.NaN) + (sorted[Math.floor(middle)] ?? Number.NaN)) / 2
 }
 
 /** Measures in turns, so that a machine that is busy for a while is busy for all of them. */

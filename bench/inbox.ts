@@ -13,8 +13,8 @@ import { createStaffReading } from '../packages/company/dist/conversations/staff
 import { listOperations } from '../packages/company/dist/operations/store.js'
 import { idOfMany, insertMany, type Many } from '../test/setup/many-conversations.ts'
 import { startPostgres } from '../test/setup/postgres-server.ts'
-import { median, spread } from './conversations.ts'
 import { type Address, partsOf } from './conversations-parts.ts'
+import { median, spread } from './figures.ts'
 
 /** How much longer a list may take. */
 const mostOfFew = 1.2

@@ -21,6 +21,9 @@ import { createOperations } from '../packages/company/dist/operations/create-ope
 import { digestOf } from '../packages/company/dist/operations/digest.js'
 import { insertOperation } from '../packages/company/dist/operations/store.js'
 import { startPostgres } from '../test/setup/postgres-server.ts'
+import { operationRow, revisionRow } from '../test/setup/rows.ts'
+import { commitOnPostgres, commitOnSqlite, openPool } from './by-hand.ts'
+import { inTurn, median, spread } from './figures.ts'
 
 const company = 'https://bench.example'
 /** What the product must reach of its durable commits done alone, and may take with a million finished operations. */
@@ -118,12 +121,9 @@ async function start(place: Place): Promise<Running> {
   async function confirm(count: number): Promise<number> {
     const ids = await propose(scope, count)
     const from = performance.now()
-    let next = 0
-    const one = async () => {
-      for (let index = next++; index < ids.length; index = next++)
-        await confirmByAgent(operations.parts, ids[index] as string, { revision: 1, approvedBy: 'user' }, principal)
-    }
-    await Promise.all(Array.from({ length: inFlight }, one))
+    await inTurn(ids.length, inFlight, (index) =>
+      confirmByAgent(operations.parts, ids[index] as string, { revision: 1, approvedBy: 'user' }, principal),
+    )
     while (running.size > 0) await Promise.allSettled(running)
     let left = 1
     while (left > 0) {
@@ -188,59 +188,26 @@ async function propose(scope: Parameters<typeof insertOperation>[0], count: numb
   await scope.db.transaction(async () => {
     for (let index = 0; index < count; index++) {
       const id = `opn_${crypto.randomUUID()}`
-      const fixed = {
-        operation_id: id,
-        revision: 1,
-        summary: 'Nothing.',
-        terms: '{"nights":2}',
-        input: '{}',
-        data: null,
-        approval: 'user',
-        expires_at: now + 3_600_000,
-      } as const
+      const times = { created_at: now, expires_at: now + 3_600_000 }
+      const revision = revisionRow({ operation_id: id, summary: 'Nothing.', ...times })
       await insertOperation(scope, {
-        operation: {
-          id,
-          name: 'nothing',
-          client_id: principal.clientId,
-          user_id: principal.userId,
-          account: principal.account,
-          session_id: principal.sessionId,
-          identity: null,
-          state: 'proposed',
-          revision: 1,
-          expires_at: fixed.expires_at,
-          confirmed_revision: null,
-          approved_by: null,
-          confirmed_at: null,
-          confirmed_scopes: null,
-          turn: 0,
-          started_at: null,
-          unknown_since: null,
-          cancel_asked_at: null,
-          trail: 0,
-          result: null,
-          created_at: now,
-          updated_at: now,
-          finished_at: null,
-          conversation_id: null,
-        },
-        revision: { ...fixed, digest: digestOf(fixed), created_at: now },
+        operation: operationRow({
+          ...{
+            id,
+            name: 'nothing',
+            client_id: principal.clientId,
+            user_id: principal.userId,
+            account: principal.account,
+          },
+          ...{ session_id: principal.sessionId, trail: 0, updated_at: now, ...times },
+        }),
+        revision: { ...revision, digest: digestOf(revision) },
         entry: { event: 'proposed', channel: 'http', who: { clientId: principal.clientId }, revision: 1 },
       })
       ids.push(id)
     }
   })
   return ids
-}
-
-function median(figures: readonly number[]): number {
-  return [...figures].sort((one, other) => one - other)[Math.floor(figures.length / 2)] ?? Number.NaN
-}
-
-/** The median, and from where to where they go. */
-function spread(figures: readonly number[]): string {
-  return `${median(figures).toFixed(0)} (${Math.min(...figures).toFixed(0)} to ${Math.max(...figures).toFixed(0)})`
 }
 
 function onSqlite(folder: string, title: string): Place {
@@ -262,23 +229,7 @@ function onSqlite(folder: string, title: string): Place {
       database.close()
       return perSecond
     },
-    async commitsAlone(ids) {
-      const database = new DatabaseSync(file, { timeout: 60_000 })
-      database.exec('pragma synchronous=full')
-      const [begin, commit] = [database.prepare('begin immediate'), database.prepare('commit')]
-      const steps = byHand('?1').map((statements) => statements.map((text) => database.prepare(text)))
-      const from = performance.now()
-      for (const id of ids) {
-        for (const statements of steps) {
-          begin.run()
-          for (const statement of statements) statement.run(id)
-          commit.run()
-        }
-      }
-      const perSecond = (ids.length / (performance.now() - from)) * 1000
-      database.close()
-      return perSecond
-    },
+    commitsAlone: async (ids) => commitOnSqlite(file, { pragmas: 'pragma synchronous=full', steps: byHand('?1'), ids }),
     async fill(count) {
       const database = new DatabaseSync(file, { timeout: 60_000 })
       database.exec(
@@ -292,38 +243,17 @@ function onSqlite(folder: string, title: string): Place {
 }
 
 function onPostgres(url: string): Place {
-  const pool = new pg.Pool({ connectionString: url, max: inFlight })
+  const pool = openPool(url, inFlight)
   return {
     name: 'PostgreSQL',
     open: () => postgres(url, { connections: inFlight }).open({ now: Date.now, log: quiet }),
     async smallCommits(count) {
       await pool.query('create table if not exists alone (id integer primary key, n integer not null)')
       await pool.query('insert into alone select i, 0 from generate_series(0, 999) i on conflict do nothing')
-      const from = performance.now()
-      let next = 0
-      const one = async () => {
-        for (let index = next++; index < count; index = next++)
-          await pool.query({ name: 'alone', text: 'update alone set n = n + 1 where id = $1', values: [index % 1000] })
-      }
-      await Promise.all(Array.from({ length: inFlight }, one))
-      return (count / (performance.now() - from)) * 1000
+      const text = 'update alone set n = n + 1 where id = $1'
+      return inTurn(count, inFlight, (index) => pool.query({ name: 'alone', text, values: [index % 1000] }))
     },
-    async commitsAlone(ids) {
-      // One statement for each commit, as a hand would write it.
-      const steps = byHand('$1::text').map(([first, ...rest], index) => ({
-        name: `by_hand_${index}`,
-        text: `with ${rest.map((text, part) => `part_${part} as (${text})`).join(', ')} ${first}`,
-      }))
-      const from = performance.now()
-      let next = 0
-      const one = async () => {
-        for (let index = next++; index < ids.length; index = next++) {
-          for (const step of steps) await pool.query({ ...step, values: [ids[index]] })
-        }
-      }
-      await Promise.all(Array.from({ length: inFlight }, one))
-      return (ids.length / (performance.now() - from)) * 1000
-    },
+    commitsAlone: (ids) => commitOnPostgres(pool, { steps: byHand('$1::text'), ids }),
     async fill(count) {
       await pool.query(filling(`(select generate_series(1, ${count}) as i) as n`))
       // Nobody has had them in this very minute: the server's own work on them is over.

@@ -1,3 +1,5 @@
+import { median } from './figures.ts'
+
 /** What the bench prints, and whether the product is fast enough. */
 
 export const contenders = ['peer', 'floor', 'mcp', 'product'] as const
@@ -16,12 +18,8 @@ export interface Outcome {
   readonly samples: Readonly<Record<Contender, readonly Sample[]>>
 }
 
-/** The middle one of an odd number of figures. */
-function median(figures: readonly number[]): number {
-  return [...figures].sort((a, b) => a - b)[Math.floor(figures.length / 2)] ?? Number.NaN
-}
-
-function spread(figures: readonly number[]): number {
+/** How far apart the figures are, of their median. */
+function width(figures: readonly number[]): number {
   return figures.length === 0 ? 0 : (Math.max(...figures) - Math.min(...figures)) / median(figures)
 }
 
@@ -33,12 +31,12 @@ export function report(outcomes: readonly Outcome[]): { readonly text: string; r
   for (const { title, samples, over } of outcomes) {
     const of = (name: Contender, kind: keyof Sample) => samples[name].map((sample) => sample[kind])
     const rate = (name: Contender) => median(of(name, 'perSecond'))
-    const width = Math.max(...contenders.map((name) => spread(of(name, 'perSecond'))))
+    const widest = Math.max(...contenders.map((name) => width(of(name, 'perSecond'))))
     lines.push(
       row(
         `${title}, per second`,
         contenders.map((name) => whole(rate(name))),
-        `${whole(width * 100)} %`,
+        `${whole(widest * 100)} %`,
       ),
     )
     lines.push(
