@@ -13,7 +13,7 @@ import {
 import { createWorker, type OperationWorker } from '../../packages/company/src/operations/worker.ts'
 import type { Logger, Scope } from '../../packages/company/src/store/database.ts'
 import { compileSchema } from '../../packages/company/src/tools/schema.ts'
-import { now as start } from './rows.ts'
+import { operationRow, revisionRow, now as start } from './rows.ts'
 import { silent } from './stores.ts'
 
 /** One operation in a store, and a worker that does it. */
@@ -90,44 +90,10 @@ export function workerOf(
 
 /** Keeps a proposal. */
 export async function proposed(scope: Scope, { hooks = {} }: { readonly hooks?: OperationHooks } = {}) {
-  const fixed = {
-    operation_id: id,
-    revision: 1,
-    summary: 'Two nights.',
-    terms: '{"nights":2}',
-    input: '{}',
-    data: null,
-    approval: 'user',
-    expires_at: start + 900_000,
-  } as const
+  const revision = revisionRow({ operation_id: id, summary: 'Two nights.' })
   await insertOperation(scope, {
-    operation: {
-      id,
-      name: 'book_room',
-      client_id: 'https://agent.example/client',
-      user_id: 'user',
-      account: 'ada',
-      session_id: 's',
-      identity: null,
-      state: 'proposed',
-      revision: 1,
-      expires_at: start + 900_000,
-      confirmed_revision: null,
-      approved_by: null,
-      confirmed_at: null,
-      confirmed_scopes: null,
-      turn: 0,
-      started_at: null,
-      unknown_since: null,
-      cancel_asked_at: null,
-      trail: 0,
-      result: null,
-      created_at: start,
-      updated_at: start,
-      finished_at: null,
-      conversation_id: null,
-    },
-    revision: { ...fixed, digest: digestOf(fixed), created_at: start },
+    operation: operationRow({ id, trail: 0 }),
+    revision: { ...revision, digest: digestOf(revision) },
     entry: { event: 'proposed', channel: 'http', who: { clientId: 'https://agent.example/client' }, revision: 1 },
     tells: tellsOf(hooks)('proposed'),
   })
