@@ -106,17 +106,37 @@ describe.skipIf(scriptMissing)('poppy chat at a terminal', () => {
     expect(company.findings).toEqual([])
   })
 
-  it('is left while a page to sign in is open', { timeout }, async () => {
-    const { company, chat } = await sitDown()
+  it('goes on while a page to sign in is open, which Ctrl-C closes, and the next Ctrl-C leaves', {
+    timeout,
+  }, async () => {
+    const { company, chat, id } = await sitDown()
     company.conversations.script([{ needs: ['poppy:read'] }])
     const child = chat()
     await child.says('/help shows the rest.')
     child.type('Which room is mine?')
     await child.says('Open this address in your browser to sign in:')
-    await child.says('code_challenge_method')
+    await child.says('Ctrl-C cancels the sign-in, and nothing else.')
+    child.press('It is the one')
+    await child.says('It is the one')
+    company.conversations.say(id(), { state: { responder: 'human' } }, { say: 'I am Rosa.', sender: 'human' })
+    await child.says('I am Rosa.')
+    child.press('\u0003')
+    await child.says('/sign-in opens it again.')
+    child.type(' by the stairs.')
+    await expect.poll(() => company.conversations.entries[0]?.received.length, { timeout: 30_000 }).toBe(2)
     child.press('\u0003')
     expect(await child.ended).toBe(0)
-    expect(child.output.stdout).toContain('Next: poppy chat ')
+    const rows = child.rows()
+    const at = rows.indexOf('A person answers now.')
+    expect(rows.slice(at, at + 4)).toEqual([
+      'A person answers now.',
+      'Misbehaving Company (a person): I am Rosa.',
+      ...terminalScreen('Sign-in cancelled; the conversation goes on without it. /sign-in opens it again.', columns),
+    ])
+    expect(rows).toContain('> It is the one by the stairs.')
+    expect(rows.filter((row) => row.startsWith('Next: poppy chat '))).toHaveLength(1)
+    expect(company.conversations.entries[0]?.received[1]?.text).toBe('It is the one by the stairs.')
+    expect(company.findings).toEqual([])
   })
 
   it('writes nothing but JSON for a program, at a terminal too', { timeout }, async () => {

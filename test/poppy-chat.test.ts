@@ -1,104 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createMisbehavingCompany } from '@poppyseed/conformance'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import type { ChatScreen } from '../packages/agent/src/cli/chat/screen.ts'
-import { runPoppy } from '../packages/agent/src/cli/poppy.ts'
-import { openAddress } from './setup/hostile-company.ts'
-import { listen } from './setup/listen.ts'
+import { describe, expect, it } from 'vitest'
+import { approve, sitDownToChat as sitDown } from './setup/chat.ts'
 
 // `poppy chat`, as a person types it: who speaks is told, the answer is waited for, and words with a slash do the rest.
-
-/** What a person sees and types; lines may wait for something to be seen. */
-function screenOf(lines: readonly (string | { readonly after: RegExp; readonly type: string })[], isLive: boolean) {
-  let seen = ''
-  const rest = [...lines]
-  const watchers = new Set<() => void>()
-  let isClosed = false
-  const look = () => {
-    for (const one of [...watchers]) one()
-  }
-  const until = (what: RegExp) =>
-    new Promise<void>((resolve) => {
-      const check = () => {
-        if (!isClosed && !what.test(seen)) return
-        watchers.delete(check)
-        resolve()
-      }
-      watchers.add(check)
-      check()
-    })
-  const screen: ChatScreen = {
-    isLive,
-    columns: () => (isLive ? 200 : undefined),
-    async next() {
-      const line = rest.shift()
-      if (line === undefined || isClosed) return undefined
-      if (typeof line === 'string') return line
-      await until(line.after)
-      return isClosed ? undefined : line.type
-    },
-    show(text) {
-      seen += `${text}\n`
-      look()
-    },
-    piece(text) {
-      seen += text
-      look()
-    },
-    aside: (write) => write(),
-    close() {
-      isClosed = true
-      look()
-    },
-  }
-  return { screen, seen: () => seen }
-}
-
-async function sitDown() {
-  const folder = mkdtempSync(join(tmpdir(), 'poppyseed-chat-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const { port, close } = await listen(() => () => new Response())
-  await close()
-  const company = await createMisbehavingCompany({})
-  onTestFinished(company.close)
-  const poppy = async (
-    args: readonly string[],
-    lines: Parameters<typeof screenOf>[0] = [],
-    { isLive = false }: { readonly isLive?: boolean } = {},
-  ) => {
-    let out = ''
-    let err = ''
-    const { screen, seen } = screenOf(lines, isLive)
-    const opened = new Set<string>()
-    const code = await runPoppy(args, {
-      stdout: (text) => {
-        out += text
-      },
-      stderr: (text) => {
-        err += text
-      },
-      isTerminal: false,
-      hasPerson: true,
-      env: { POPPY_HOME: join(folder, 'home') },
-      now: Date.now,
-      screen: () => ({
-        ...screen,
-        show(text) {
-          screen.show(text)
-          const [url] = /http:\S+\/authorize\?\S+/.exec(text) ?? []
-          if (url === undefined || opened.has(url)) return
-          opened.add(url)
-          void openAddress(url).then((callback) => fetch(callback))
-        },
-      }),
-    })
-    return { code, out, err, seen: seen() }
-  }
-  await poppy(['init', '--local', String(port)])
-  return { poppy, company }
-}
 
 describe('poppy chat', () => {
   it('says one thing, shows the answer and how to go on, and goes on', async () => {
@@ -320,5 +223,131 @@ describe('poppy chat', () => {
     expect(err).toMatch(/→ POST \S+ {2}\[DPoP token, proof\]\n {2}\{"message":\{"id":"msg_[^"]+","sender":"agent"/)
     expect(err).toMatch(/← 201 application\/json, \d+ ms/)
     expect(err).not.toMatch(/eyJ[A-Za-z0-9_-]{10}/)
+  })
+})
+
+describe('a sign-in that waits in a chat', () => {
+  const rosa = [
+    { state: { responder: 'human' as const } },
+    { say: 'I am Rosa, I read along.', sender: 'human' as const },
+  ]
+  const room = { say: 'Your room is 12.', sender: 'human' as const }
+
+  it('holds up nothing else: who joins and what they say is shown, and what is typed goes on', async () => {
+    const { poppy, company } = await sitDown()
+    company.conversations.script([{ needs: ['poppy:read'] }])
+    const id = () => company.conversations.entries[0]?.id ?? ''
+    let page = ''
+    const { seen } = await poppy(
+      ['chat', company.origin],
+      [
+        'Which room is mine?',
+        {
+          after: /Open this address in your browser/,
+          does: () => company.conversations.say(id(), ...rosa),
+        },
+        { after: /I am Rosa/, type: '/help' },
+        { after: /ask for a person/, does: () => approve(page) },
+        { after: /Signed in; the/, does: () => company.conversations.say(id(), room) },
+        { after: /Your room is 12/, type: '/close' },
+      ],
+      { isLive: true, browser: (url) => (page = url) },
+    )
+    expect(seen).toContain('Ctrl-C cancels the sign-in, and nothing else.')
+    const order = [
+      'Open this address',
+      'A person answers now.',
+      'I am Rosa',
+      'ask for a person',
+      'Signed in; the conversation goes on.',
+      'room is 12',
+    ]
+    const places = order.map((words) => seen.indexOf(words))
+    expect(places.every((at, index) => at > (places[index - 1] ?? -1))).toBe(true)
+    expect(company.conversations.entries[0]?.status).toBe('closed')
+    expect(company.findings).toEqual([])
+  })
+
+  it('is cancelled by Ctrl-C, which leaves the chat where it is, and asked for again by /sign-in', async () => {
+    const { poppy, company } = await sitDown()
+    company.conversations.script([{ needs: ['poppy:read'] }, { say: 'Your room is 12.' }])
+    let pages = 0
+    const { seen, code } = await poppy(
+      ['chat', company.origin],
+      [
+        '/sign-in',
+        { after: /Nothing needs a sign-in/, type: 'Which room is mine?' },
+        { after: /Open this address[\s\S]*Ctrl-C cancels/, presses: 'Ctrl-C' },
+        { after: /Sign-in cancelled/, type: '/sign-in' },
+        { after: /Your room is 12/, presses: 'Ctrl-C' },
+        'never typed',
+      ],
+      {
+        isLive: true,
+        browser: async (url) => {
+          pages += 1
+          if (pages > 1) await approve(url)
+        },
+      },
+    )
+    expect([code, pages]).toEqual([0, 2])
+    expect(seen).toContain('Sign-in cancelled; the conversation goes on without it. /sign-in opens it again.')
+    expect(company.conversations.entries[0]?.received.map(({ text }) => text)).toEqual([
+      'Which room is mine?',
+      'The user has signed in. Please go on.',
+    ])
+    expect(company.findings).toEqual([])
+  })
+
+  it('isn’t begun twice where the Company asks again while its page is open', async () => {
+    const { poppy, company } = await sitDown()
+    company.conversations.script([{ needs: ['poppy:read'] }, { say: 'Your room is 12.' }])
+    let page = ''
+    const again = { event: { type: 'authorization', error: 'sign_in_required', scope: 'poppy:read' } }
+    const { seen } = await poppy(
+      ['chat', company.origin],
+      [
+        'Which room is mine?',
+        {
+          after: /Ctrl-C cancels/,
+          does: () =>
+            company.conversations.say(company.conversations.entries[0]?.id ?? '', again, { say: 'Still waiting.' }),
+        },
+        { after: /Still waiting/, does: () => approve(page) },
+        { after: /Your room is 12/, type: '/leave' },
+      ],
+      { isLive: true, browser: (url) => (page = url) },
+    )
+    expect(seen.match(/Open this address/g)).toHaveLength(1)
+    expect(company.conversations.entries[0]?.received).toHaveLength(2)
+    expect(company.findings).toEqual([])
+  })
+
+  it.each([
+    ['of one line', false],
+    ['of one line, for a program', true],
+  ])('holds up nothing in a chat %s either', async (_, isJson) => {
+    const { poppy, company } = await sitDown()
+    company.conversations.script([{ needs: ['poppy:read'] }])
+    const id = () => company.conversations.entries[0]?.id ?? ''
+    const { out, code } = await poppy(
+      ['chat', company.origin, 'Which room is mine?', ...(isJson ? ['--json'] : [])],
+      [],
+      {
+        browser: async (url, shown) => {
+          company.conversations.say(id(), ...rosa)
+          await expect.poll(shown, { timeout: 30_000 }).toContain('I am Rosa')
+          await approve(url)
+          const heard = () => company.conversations.entries[0]?.received.length
+          await expect.poll(heard, { timeout: 30_000 }).toBe(2)
+          company.conversations.say(id(), room)
+        },
+      },
+    )
+    expect(code).toBe(0)
+    const [rosaAt, roomAt] = [out.indexOf('I am Rosa'), out.indexOf('Your room is 12')]
+    const signedInAt = out.indexOf(isJson ? '"signedIn"' : 'Signed in; the conversation goes on.')
+    expect([rosaAt > 0, rosaAt < signedInAt, signedInAt < roomAt]).toEqual([true, true, true])
+    expect(company.findings).toEqual([])
   })
 })

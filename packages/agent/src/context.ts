@@ -1,3 +1,4 @@
+import type { Readers } from './conversations/readers.ts'
 import type { Identity } from './identity/identity.ts'
 import type { Clocks } from './net/clocks.ts'
 import type { DocumentReader } from './net/document.ts'
@@ -33,6 +34,8 @@ export interface AgentContext {
   readonly nonces: Nonces
   /** Tells those who wait in this process that a sign-in has ended. */
   readonly endings: Endings
+  /** Who reads which conversation in this process. */
+  readonly readers: Readers
   /** Runs one thing at a time per key, among all who share the store. */
   readonly alone: Queues
 }

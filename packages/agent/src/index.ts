@@ -24,7 +24,7 @@ export type {
   UserOutcome,
 } from './conversations/event.ts'
 export type { ConversationContext, ConversationStanding, OutgoingMessage } from './conversations/message.ts'
-export type { UnsentMessage } from './conversations/outbox.ts'
+export type { KnownUnsent, UnsentMessage } from './conversations/outbox.ts'
 export type { KnownConversation } from './conversations/records.ts'
 export type { ConversationReply, ReplyOptions } from './conversations/reply.ts'
 export type { AskToSignIn, AuthorizationNeed, SignInNeeded } from './conversations/step-up.ts'

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Company, completeSignInAt, openCompany } from './company.ts'
 import { type AgentContext, createEndings, createNonces } from './context.ts'
+import { type KnownUnsent, knownUnsent } from './conversations/outbox.ts'
+import { createReaders } from './conversations/readers.ts'
 import { type KnownConversation, knownConversations } from './conversations/records.ts'
 import { AgentError } from './errors.ts'
 import type { SupportedExtension } from './identity/extensions.ts'
@@ -101,6 +103,8 @@ export interface AgentUser {
   readonly conversations: () => Promise<readonly KnownConversation[]>
   /** The operations that were proposed to this User, at every Company, as last heard; asks nobody. */
   readonly operations: () => Promise<readonly KnownOperation[]>
+  /** Messages of this User of which it isn't known what became of them, at every Company; asks nobody. */
+  readonly unsent: () => Promise<readonly KnownUnsent[]>
 }
 
 /**
@@ -167,6 +171,7 @@ export function createPersonalAgent(options: PersonalAgentOptions): PersonalAgen
     clocks: createClocks(now),
     nonces: createNonces(),
     endings: createEndings(),
+    readers: createReaders(),
     // In this process first, so that one of it at a time waits for the others.
     alone: (key, work) => queues(key, () => lock(key, work)),
   }
@@ -184,6 +189,7 @@ export function createPersonalAgent(options: PersonalAgentOptions): PersonalAgen
         companies: () => knownCompanies(context, userKey),
         conversations: () => knownConversations(context, userKey),
         operations: () => knownOperations(context, userKey),
+        unsent: () => knownUnsent(context, userKey),
       }
     },
   }

@@ -4,6 +4,7 @@ import { type CommandContext, type CommonOptions, createCommandContext, type Sur
 import { openPage } from './commands/browser.ts'
 import { type ChatOptions, chat } from './commands/chat.ts'
 import { discover, status } from './commands/companies.ts'
+import { type ConversationsOptions, conversations } from './commands/conversations.ts'
 import { type IdentityOptions, type InitOptions, identityKeys, init, serve } from './commands/identity.ts'
 import { type OperationsOptions, operations } from './commands/operations.ts'
 import { type SignInOptions, signIn, signOut } from './commands/sign-in.ts'
@@ -105,6 +106,11 @@ export async function runPoppy(args: readonly string[], around: Surroundings): P
     .option('--trace', 'show the requests beside it, without what is secret in them')
     .action((domain: string, words: string | undefined, options: CommonOptions & ChatOptions) =>
       run('chat', options, domain, (context) => chat(context, domain, words, options)),
+    )
+  addWithAccount('conversations [action] [id]', 'conversations that this agent has had: list them, or show one')
+    .option('--at <domain>', 'those with this Company alone')
+    .action((action: string | undefined, id: string | undefined, options: CommonOptions & ConversationsOptions) =>
+      run('conversations', options, options.at, (context) => conversations(context, action, id, options)),
     )
   addWithAccount('operations [action] [id]', 'what was proposed to you: list, show, confirm, cancel or wait')
     .option('--at <domain>', 'the Company, where this agent was not the one that asked for it')

@@ -100,6 +100,12 @@ export function table(rows: readonly (readonly string[])[], gap = 2): readonly s
   )
 }
 
+/** A column that nobody has anything in is left out: most people have one account at a Company. */
+export function withoutEmptyColumns(rows: readonly (readonly string[])[]): readonly (readonly string[])[] {
+  const isFilled = (at: number) => rows.some((row) => row[at] !== '')
+  return rows.map((row) => row.filter((_, at) => isFilled(at)))
+}
+
 /** A word for a command line that a person may paste: quoted where a shell would read more into it. */
 export function shellWord(text: string): string {
   const word = cleanText(text, 500)

@@ -17,7 +17,7 @@ import {
 import type { Outbox } from './outbox.ts'
 import { openPosition } from './position.ts'
 import { type Reading, readings } from './reading.ts'
-import type { ConversationRecord, ConversationRecords } from './records.ts'
+import { type ConversationRecord, type ConversationRecords, heed } from './records.ts'
 import { awaitReply, type ConversationReply, type ReplyOptions } from './reply.ts'
 import { type AskToSignIn, type AuthorizationNeed, stepUp } from './step-up.ts'
 
@@ -83,9 +83,10 @@ export interface Conversation {
   /**
    * What happens, from the last event that was handled on: by stream where the Company streams, else by long poll, through
    * broken connections and ended tokens, until the conversation is closed. An event counts as handled, for good, when the next
-   * is asked for; whoever leaves the loop with one in hand gets it again, or says {@link Conversation.handled}. One reader at a
-   * time.
-   * @throws AgentError where it can't go on, or the signal's own reason
+   * is asked for; whoever leaves the loop with one in hand gets it again, or says {@link Conversation.handled}. One at a time
+   * reads a conversation in a process, by this or by `reply` and `answer`, whichever object it has of it: the next one begins
+   * when that has ended, or its signal has stopped it.
+   * @throws AgentError `invalid_input` while another one reads, an error where it can't go on, or the signal's own reason
    */
   readonly follow: (options?: FollowOptions) => AsyncIterableIterator<ConversationEvent>
   /** That an event was handled: for whoever leaves the loop of {@link Conversation.follow} afterwards. */
@@ -132,16 +133,29 @@ export function conversationOf(room: ConversationRoom, id: string, record: Conve
   const { parts, records, outbox } = room
   const isDirect = record.parent !== null
   let standing: ConversationStanding = { status: record.status, responder: record.responder }
-  let readers = 0
+  const { userKey, issuer, account } = parts.tokens.place
+  const read = (signal: AbortSignal | undefined) =>
+    parts.context.readers.take(JSON.stringify([userKey, issuer, account, id]), signal)
 
   const stands = async ({ status, responder }: WireStanding | ConversationStanding): Promise<ConversationStanding> => {
     standing = { status, responder }
     const kept = await records.get(id)
-    if (kept?.status !== status || kept.responder !== responder) await records.note(id, () => standing)
+    if (kept?.status !== status || kept.responder !== responder || kept.isUnknown)
+      await records.note(id, () => ({ ...standing, isUnknown: false }))
     return standing
   }
+  const heeding = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work()
+    } catch (error) {
+      await heed(records, id, error)
+      if (error instanceof AgentError && error.code === 'conversation_closed')
+        standing = { ...standing, status: 'closed' }
+      throw error
+    }
+  }
   const deliver = async (content: WireContent, signal?: AbortSignal): Promise<SentMessage> => {
-    const sent = await outbox.send({ conversation: id, parent: null }, content, { signal })
+    const sent = await heeding(() => outbox.send({ conversation: id, parent: null }, content, { signal }))
     return { id: sent.messageId, ...(await stands(sent)) }
   }
   const agentsOwn = (message: string | OutgoingMessage): WireContent => {
@@ -190,13 +204,15 @@ export function conversationOf(room: ConversationRoom, id: string, record: Conve
     signal,
     ...callbacks
   }: FollowOptions = {}): AsyncGenerator<ConversationEvent, void, undefined> {
-    const position = await openPosition(records, id)
-    readers += 1
+    const leave = read(signal)
     try {
+      const position = await openPosition(records, id)
       for await (const reading of readings(parts, id, position, {
         signal,
         wantsStream: standing.status !== 'closed',
       })) {
+        // Whoever was stopped gives nothing any more: somebody else may be reading.
+        signal?.throwIfAborted()
         if (reading.kind === 'event') {
           yield await seeTo(reading, callbacks, signal)
           // 7.5: after it was handled
@@ -204,15 +220,21 @@ export function conversationOf(room: ConversationRoom, id: string, record: Conve
         } else if (reading.kind === 'standing') await stands(reading.standing)
         else yield await parts.tokens.redact(ourWords(reading))
       }
+    } catch (error) {
+      await heed(records, id, error)
+      throw error
     } finally {
-      readers -= 1
+      leave()
     }
   }
 
-  const replying = (content: WireContent | undefined, options: ReplyOptions = {}) => {
-    if (readers > 0)
-      throw new AgentError('invalid_input', 'This conversation is being followed: send, and the answer comes there.')
-    return awaitReply({ room, id, content, stands, seeTo }, options)
+  const replying = async (content: WireContent | undefined, options: ReplyOptions = {}) => {
+    const leave = read(options.signal)
+    try {
+      return await heeding(() => awaitReply({ room, id, content, stands, seeTo }, options))
+    } finally {
+      leave()
+    }
   }
 
   const conversation: Conversation = {
@@ -240,11 +262,13 @@ export function conversationOf(room: ConversationRoom, id: string, record: Conve
       if (outcome.result === 'continued' && !isAnswered && !isDirect) await deliver(agentContent(message))
       return outcome
     },
-    handoff: async ({ signal } = {}) => stands(await postTo(parts, id, 'handoff', {}, { signal })),
-    close: async ({ signal } = {}) => stands(await postTo(parts, id, 'close', {}, { signal })),
+    handoff: async ({ signal } = {}) => stands(await heeding(() => postTo(parts, id, 'handoff', {}, { signal }))),
+    close: async ({ signal } = {}) => stands(await heeding(() => postTo(parts, id, 'close', {}, { signal }))),
     direct: async (words, { signal, context } = {}) => {
       const content = inTheirWords(words, context)
-      const sent = await outbox.send({ conversation: null, parent: id }, content, { signal })
+      const start = () => outbox.send({ conversation: null, parent: id }, content, { signal })
+      // 7.10: a Direct Conversation is no parent, and a Company says so as if it didn't know it
+      const sent = await (isDirect ? start() : heeding(start))
       return openStarted(room, sent.conversationId, sent, id)
     },
     declineUser: async (text = notNow) => deliver(agentsOwn(text)),

@@ -10,7 +10,7 @@ import {
   ownersContent,
 } from './message.ts'
 import { openOutbox, type UnsentMessage } from './outbox.ts'
-import { conversationRecords, type KnownConversation } from './records.ts'
+import { conversationRecords, heed, type KnownConversation } from './records.ts'
 
 /** The conversations of one Session (7). */
 
@@ -75,7 +75,7 @@ export function createConversations(parts: OperationParts): SessionConversations
     open: async (id) => {
       const room = await openRoom()
       const record = await room.records.get(checkConversationId(id))
-      return conversationOf(room, id, record ?? (await room.records.note(id, () => ({}))))
+      return conversationOf(room, id, record ?? room.records.blank())
     },
     list: async () => (await openRoom()).records.list(),
     unsent: async () => openOutbox(parts).list(),
@@ -97,6 +97,7 @@ export function createConversations(parts: OperationParts): SessionConversations
         } catch (error) {
           signal?.throwIfAborted()
           if (!(error instanceof AgentError)) throw error
+          if (conversationId !== undefined) await heed(room.records, conversationId, error)
           resumed.push({ id, conversation: undefined, error })
         }
       }

@@ -1,5 +1,6 @@
 import { makeId } from '@poppyseed/protocol'
 import { z } from 'zod'
+import type { AgentContext } from '../context.ts'
 import { AgentError, type AgentErrorCode } from '../errors.ts'
 import type { OperationParts } from '../operations/desk.ts'
 import { type StoredValue, storeKey } from '../store/store.ts'
@@ -42,6 +43,12 @@ export interface UnsentMessage {
   readonly text: string | undefined
   /** Unix time in milliseconds. */
   readonly at: number
+}
+
+/** One of those, with whose it is. */
+export interface KnownUnsent extends UnsentMessage {
+  readonly issuer: string
+  readonly account: string
 }
 
 /** What became of a message. */
@@ -147,16 +154,30 @@ export function openOutbox(parts: OperationParts): Outbox {
       const kept = read(await store.get(keyOf(id)))
       return kept && sendNow(id, kept, options)
     },
-    list: async () =>
-      (await all()).map(([id, { conversation, parent, message, at }]) => ({
-        ...{ id, conversationId: conversation ?? undefined, parentId: parent ?? undefined, at },
-        isOwners: message.sender === 'human',
-        text: typeof message.text === 'string' ? message.text : undefined,
-      })),
+    list: async () => (await all()).map(([id, kept]) => unsentOf(id, kept)),
     discard: async (id) => {
       await store.update(keyOf(id), () => undefined)
     },
   }
+}
+
+function unsentOf(id: string, { conversation, parent, message, at }: Kept): UnsentMessage {
+  return {
+    ...{ id, conversationId: conversation ?? undefined, parentId: parent ?? undefined, at },
+    isOwners: message.sender === 'human',
+    text: typeof message.text === 'string' ? message.text : undefined,
+  }
+}
+
+/** All messages of a User whose fate isn't known, at every Company, the oldest first. */
+export async function knownUnsent({ store, now }: AgentContext, userKey: string): Promise<readonly KnownUnsent[]> {
+  const found: KnownUnsent[] = []
+  for (const key of await store.keys(`${storeKey('message', userKey)}/`)) {
+    const kept = read(await store.get(key))
+    const [issuer = '', account = '', id = ''] = key.split('/').slice(2).map(decodeURIComponent)
+    if (kept && now() - kept.at < keptFor) found.push({ ...unsentOf(id, kept), issuer, account })
+  }
+  return found.sort((left, right) => left.at - right.at)
 }
 
 function once(parts: OperationParts, { conversation, parent, message }: Kept, options: PostOptions) {

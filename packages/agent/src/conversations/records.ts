@@ -1,6 +1,7 @@
 import { type ConversationStatus, conversationStatuses, type Speaker, speakers } from '@poppyseed/protocol'
 import { z } from 'zod'
 import type { AgentContext } from '../context.ts'
+import { AgentError } from '../errors.ts'
 import type { SessionPlace } from '../sessions/records.ts'
 import { type StoredValue, storeKey } from '../store/store.ts'
 
@@ -17,6 +18,8 @@ const recordSchema = z.object({
   parent: z.string().nullable(),
   status: z.enum(conversationStatuses),
   responder: z.enum(speakers),
+  /** Whether the Company said last that it knows no such conversation (7.13). */
+  isUnknown: z.boolean().default(false),
   /** The last event that was handled: reading goes on after it. */
   cursor: z.string().nullable(),
   /** The newest that were handled; what comes again is skipped. */
@@ -45,6 +48,8 @@ export interface KnownConversation {
   readonly session: string
   readonly status: ConversationStatus
   readonly responder: Speaker
+  /** Whether the Company said last that it knows no such conversation: it has forgotten it, or it is another account's. */
+  readonly isUnknown: boolean
   /** Unix time in milliseconds. */
   readonly startedAt: number
   readonly heardAt: number
@@ -52,7 +57,7 @@ export interface KnownConversation {
 
 /** As many event ids are kept of one conversation. */
 const maxHandled = 200
-/** As many conversations of one User at one account are kept, and closed ones for so long, in milliseconds. */
+/** As many conversations of one User at one account are kept, and those that are over for so long, in milliseconds. */
 const maxKept = 200
 const keptFor = 30 * 24 * 3600 * 1000
 
@@ -66,6 +71,8 @@ export interface ConversationPlace extends SessionPlace {
 /** Reads and writes what is kept of the conversations of one account at one Company. */
 export interface ConversationRecords {
   readonly get: (id: string) => Promise<ConversationRecord | undefined>
+  /** One that nothing is known of yet. It is kept once something is heard of it. */
+  readonly blank: () => ConversationRecord
   /** Changes a record; makes one where there is none. */
   readonly note: (
     id: string,
@@ -95,9 +102,11 @@ export function conversationRecords({ store, now }: AgentContext, place: Convers
   }
   return {
     get: async (id) => read(await store.get(keyOf(id))),
+    blank: () => fresh(place, now()),
     note,
     handled: async (id, events, cursor) => {
-      await note(id, (before) => ({ cursor, handled: [...before.handled, ...events].slice(-maxHandled) }))
+      const heard = (before: ConversationRecord) => [...before.handled, ...events].slice(-maxHandled)
+      await note(id, (before) => ({ cursor, handled: heard(before), isUnknown: false }))
     },
     list: () => listed(store, `${prefix}/`),
   }
@@ -106,7 +115,7 @@ export function conversationRecords({ store, now }: AgentContext, place: Convers
 function fresh({ company, domain, address, session }: ConversationPlace, now: number): ConversationRecord {
   return {
     ...{ version: 1, company, domain, address, session, parent: null, status: 'idle', responder: 'agent' },
-    ...{ cursor: null, handled: [], asked: null, startedAt: now, heardAt: now },
+    ...{ isUnknown: false, cursor: null, handled: [], asked: null, startedAt: now, heardAt: now },
   }
 }
 
@@ -121,29 +130,40 @@ async function listed(store: AgentContext['store'], prefix: string): Promise<rea
     const record = read(await store.get(key))
     const [account = '', id = ''] = key.split('/').slice(3).map(decodeURIComponent)
     if (!record) continue
-    const { company: name, domain, address, session, parent, status, responder, startedAt, heardAt } = record
+    const { company: name, domain, address, session, parent, status, responder, isUnknown, startedAt, heardAt } = record
     known.push({
       ...{ id, parentId: parent ?? undefined, company: { name, domain }, address, account, session },
-      ...{ status, responder, startedAt, heardAt },
+      ...{ status, responder, isUnknown, startedAt, heardAt },
     })
   }
   return known.sort((left, right) => right.heardAt - left.heardAt)
 }
 
-/** Forgets closed ones that nobody came back to, and the oldest where there are too many. */
+/** Forgets those that are over and that nobody came back to, and the oldest where there are too many. */
 async function prune(store: AgentContext['store'], now: number, prefix: string): Promise<void> {
   const keys = await store.keys(prefix)
   const records = await Promise.all(keys.map(async (key) => ({ key, record: read(await store.get(key)) })))
   const closedFirst = records.sort(
     (left, right) =>
-      Number(right.record?.status === 'closed') - Number(left.record?.status === 'closed') ||
+      Number(isOver(right.record)) - Number(isOver(left.record)) ||
       (left.record?.heardAt ?? 0) - (right.record?.heardAt ?? 0),
   )
   const tooMany = Math.max(0, keys.length - maxKept)
   for (const [at, { key, record }] of closedFirst.entries()) {
-    const isOver = record === undefined || (record.status === 'closed' && now - record.heardAt >= keptFor)
-    if (at < tooMany || isOver) await store.update(key, () => undefined)
+    const isPast = record === undefined || (isOver(record) && now - record.heardAt >= keptFor)
+    if (at < tooMany || isPast) await store.update(key, () => undefined)
   }
+}
+
+function isOver(record: ConversationRecord | undefined): boolean {
+  return record?.status === 'closed' || record?.isUnknown === true
+}
+
+/** 7.13: what a refusal says of the conversation itself is what is known of it from then on. */
+export async function heed(records: ConversationRecords, id: string, error: unknown): Promise<void> {
+  if (!(error instanceof AgentError) || (await records.get(id)) === undefined) return
+  if (error.code === 'conversation_closed') await records.note(id, () => ({ status: 'closed', isUnknown: false }))
+  if (error.code === 'conversation_not_found') await records.note(id, () => ({ isUnknown: true }))
 }
 
 function read(value: StoredValue | undefined): ConversationRecord | undefined {

@@ -13,6 +13,8 @@ export interface ChatScreen {
   readonly show: (text: string) => void
   /** Shows a piece of a line that goes on. */
   readonly piece: (text: string) => void
+  /** What Ctrl-C does instead of leaving, as long as it says true; undefined: it leaves. */
+  readonly onInterrupt: (act: (() => boolean) | undefined) => void
   /** Lets something else write whole lines, beside a message that is being written and the line that is being typed. */
   readonly aside: (write: () => void) => void
   /** Lets go of the input, so that the process can end. */
@@ -66,8 +68,11 @@ export function openScreen(
     for (const write of asides.splice(0)) write()
     give(undefined)
   })
-  // Ctrl-C leaves; the conversation stays.
-  lines.on('SIGINT', () => lines.close())
+  let interrupt: (() => boolean) | undefined
+  // Ctrl-C leaves, unless there is something else to end; the conversation stays.
+  lines.on('SIGINT', () => {
+    if (interrupt?.() !== true) lines.close()
+  })
 
   // Node draws the line again as many rows further up as it had; what was shown in between stands there now.
   const forgetRows = () => Object.assign(lines, { prevRows: 0 })
@@ -105,6 +110,9 @@ export function openScreen(
       clearLine()
       isWriting = true
       output.write(text)
+    },
+    onInterrupt(act) {
+      interrupt = act
     },
     aside(write) {
       if (isWriting) {

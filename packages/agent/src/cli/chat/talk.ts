@@ -1,12 +1,14 @@
 import type { Conversation, UserAnswer } from '../../conversations/conversation.ts'
 import type { ConversationEvent } from '../../conversations/event.ts'
-import type { AskToSignIn, SignInNeeded } from '../../conversations/step-up.ts'
+import type { SignInNeeded } from '../../conversations/step-up.ts'
 import { AgentError } from '../../errors.ts'
 import type { Operation } from '../../operations/operation.ts'
 import type { Session } from '../../session.ts'
+import type { SignInResult } from '../../sessions/sign-in-end.ts'
 import { showOperation, showResult, stateWords } from '../operation-lines.ts'
 import { clean, type Output } from '../terminal.ts'
 import { beginning, type ChatNames, changeWords, dataLines, messageLines, speakerOf } from './chat-lines.ts'
+import { createSignIns } from './open-sign-in.ts'
 import type { ChatScreen } from './screen.ts'
 
 /** A chat at a terminal: lines that are typed go out, what happens is shown, and words with a slash do the rest. */
@@ -18,7 +20,7 @@ export interface Talk {
   readonly output: Output
   readonly names: ChatNames
   /** Asks for a sign-in; the signal ends the waiting for it. */
-  readonly signIn: (needed: SignInNeeded, signal?: AbortSignal) => Promise<unknown>
+  readonly signIn: (needed: SignInNeeded, signal: AbortSignal) => Promise<SignInResult>
   /** Milliseconds since 1970. */
   readonly now: () => number
   /** The owner speaks for themselves from the first line on. */
@@ -41,6 +43,7 @@ export const chatHelp = [
   ['/handoff', 'ask for a person of the company'],
   ['/direct <words>', 'talk with the company yourself, in a conversation of your own'],
   ['/decline [words]', 'say that you don’t talk with it yourself'],
+  ['/sign-in', 'sign in where the company has asked for it'],
   ['/confirm', 'confirm what was proposed last, exactly as it was shown'],
   ['/cancel', 'cancel what was proposed last'],
   ['/close', 'end the conversation'],
@@ -92,6 +95,26 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
   }
   const showAll = (operation: Operation) => inOne((lined) => showOperation(lined, operation))
 
+  const signIns = createSignIns({
+    signal: stop.signal,
+    onInterrupt: screen.onInterrupt,
+    failed: (error) => failed(error),
+    signIn: async (needed, signal) => {
+      const { granted, missing } = await talk.signIn(needed, signal)
+      output.value({ signedIn: granted, missing })
+      // Said before the Company is told to go on, so that what it says then stands below it.
+      if (missing.length === 0) note('Signed in; the conversation goes on.')
+    },
+    ended: ({ event }, outcome) => {
+      output.value({ authorization: event.id, ...outcome })
+      if (outcome.error) note(clean(outcome.error.message, 400))
+    },
+    cancelled: () => {
+      output.value({ authorization: 'cancelled' })
+      note('Sign-in cancelled; the conversation goes on without it. /sign-in opens it again.')
+    },
+  })
+
   function tell(event: ConversationEvent, conversation: Conversation): void {
     if (event.type === 'delta') {
       piece(event)
@@ -105,6 +128,11 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
       if (message.operation) offer({ operation: message.operation, text: message.text })
       return
     }
+    if (event.type === 'authorization' && event.outcome.result === 'needs_owner') {
+      signIns.begin({ event, conversation })
+      return
+    }
+    if (event.type === 'authorization' && event.outcome.result === 'declined') signIns.note({ event, conversation })
     const words = changeWords(event, names)
     if (words !== undefined) note(words)
     if (event.type === 'state' && event.status === 'idle' && event.responder === 'human') note('A person answers now.')
@@ -198,9 +226,7 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
 
   async function follow(conversation: Conversation, signal: AbortSignal): Promise<void> {
     try {
-      // Whoever leaves while a page to sign in is open doesn't wait for it any more.
-      const signIn: AskToSignIn = (needed) => talk.signIn(needed, signal)
-      for await (const event of conversation.follow({ signal, signIn })) {
+      for await (const event of conversation.follow({ signal })) {
         tell(event, conversation)
         if (signal.aborted) {
           await conversation.handled(event)
@@ -226,13 +252,28 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
   async function heard(conversation: Conversation, send: () => Promise<unknown>): Promise<void> {
     await send()
     if (screen.isLive) return
-    const { events, outcome } = await conversation.answer({ signal: stop.signal, signIn: talk.signIn })
+    const { events, outcome } = await conversation.answer({ signal: stop.signal })
     for (const event of events) tell(event, conversation)
+    if (signIns.open() !== undefined) {
+      if (await signedInMeanwhile(conversation)) await heard(conversation, async () => {})
+      return
+    }
     const isToldAlready = events.some(
       (event) => event.type === 'state' || (event.type === 'message' && event.message.role === 'company'),
     )
     if (conversation.status === 'queued' && !isToldAlready) note('Still waiting for a person.')
     if (outcome === 'still_working') note('No answer yet. It comes when you go on with this conversation.')
+  }
+
+  /** What happens while a page to sign in is open is shown then. @returns whether the conversation goes on with it */
+  async function signedInMeanwhile(conversation: Conversation): Promise<boolean> {
+    const enough = new AbortController()
+    const watching = follow(conversation, AbortSignal.any([enough.signal, stop.signal]))
+    let goesOn = false
+    for (let open = signIns.open(); open !== undefined; open = signIns.open()) goesOn = (await open) || goesOn
+    enough.abort()
+    await watching
+    return goesOn
   }
 
   async function say(text: string, isOwn: boolean): Promise<void> {
@@ -341,6 +382,11 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
         await heard(conversation, () => conversation.declineUser(rest === '' ? undefined : rest))
         return true
       }
+      case 'sign-in': {
+        const { conversation } = signIns.again()
+        if (!screen.isLive && (await signedInMeanwhile(conversation))) await heard(conversation, async () => {})
+        return true
+      }
       case 'confirm':
         await confirm()
         return true
@@ -383,5 +429,6 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
   }
   stop.abort()
   await following
+  await signIns.open()
   return { conversation: parent ?? current, isClosed: isOver, failure }
 }

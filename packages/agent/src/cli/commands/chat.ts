@@ -54,14 +54,15 @@ export async function chat(
     const signIn: Talk['signIn'] = async ({ scopes, error }, signal) => {
       output.value({ needs: 'sign_in', scopes })
       if (!output.json) shown.show(clean(error.message, 400))
-      await session.signIn({
+      return session.signIn({
         scopes: scopes.length > 0 ? scopes : (company.signIn.direct ?? []),
-        ...(signal ? { signal } : {}),
+        signal,
         open: (url) => {
           output.value({ open: url })
           if (output.json) return
-          shown.show('Open this address in your browser to sign in:')
-          shown.show(`\n  ${clean(url, 8000)}\n`)
+          shown.show(`Open this address in your browser to sign in:\n\n  ${clean(url, 8000)}\n`)
+          if (shown.isLive)
+            shown.show(output.dim('You can go on here meanwhile. Ctrl-C cancels the sign-in, and nothing else.'))
         },
       })
     }
@@ -97,6 +98,7 @@ function oneLine(words: string, show: (text: string) => void): ChatScreen {
     next: async () => lines.shift(),
     show,
     piece: () => {},
+    onInterrupt: () => {},
     aside: (write) => write(),
     close: () => {},
   }

@@ -3,7 +3,7 @@ import type { Company } from '../../company.ts'
 import type { KnownCompany } from '../../sessions/known.ts'
 import { accountLabel } from '../account.ts'
 import { type CommandContext, openAgent } from '../command.ts'
-import { clean, shellWord, table } from '../terminal.ts'
+import { clean, shellWord, table, withoutEmptyColumns } from '../terminal.ts'
 
 /** `poppy discover` and `poppy status`: what is known of Companies. */
 
@@ -95,10 +95,4 @@ export async function status(context: CommandContext): Promise<void> {
       `${accesses} at ${clean(name)} could not be withdrawn yet; that is tried again when poppy is used there.`,
     )
   }
-}
-
-/** A column that nobody has anything in is left out: most people have one account at a Company. */
-function withoutEmptyColumns(rows: readonly (readonly string[])[]): readonly (readonly string[])[] {
-  const isFilled = (at: number) => rows.some((row) => row[at] !== '')
-  return rows.map((row) => row.filter((_, at) => isFilled(at)))
 }
