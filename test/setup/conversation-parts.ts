@@ -63,6 +63,7 @@ const wordings = createWordings({ standard: 'en-GB', words: {}, scopes: {} })
 
 /** What staff do with tools where a test has none. */
 export const noTools: Omit<ToolsForStaff, 'callTool' | 'givenUp'> = {
+  proposes: () => false,
   offered: async () => ({ tools: [], locked: [] }),
   revise: async () => noOperation,
   operation: async () => noOperation,

@@ -104,27 +104,35 @@ const insert = statement<
 export async function findAudit(
   { db, company }: Scope,
   id: string,
-): Promise<{ readonly conversation: string | null; readonly operation: string | null } | null> {
+): Promise<{
+  readonly conversation: string | null
+  readonly operation: string | null
+  readonly detail: Readonly<Record<string, unknown>>
+} | null> {
   const row = await db.query
     .selectFrom('poppy_audit')
-    .select(['conversation_id', 'operation_id'])
+    .select(['conversation_id', 'operation_id', 'detail'])
     .where('company', '=', company)
     .where('id', '=', id)
     .executeTakeFirst()
-  return row === undefined ? null : { conversation: row.conversation_id, operation: row.operation_id }
+  if (row === undefined) return null
+  return { conversation: row.conversation_id, operation: row.operation_id, detail: detailOf(row) }
 }
 
-/** Notes what came of an act that was written down before it was done. */
+const detailOf = ({ detail }: { readonly detail: string | null }) =>
+  detail === null ? {} : (JSON.parse(detail) as Readonly<Record<string, unknown>>)
+
+/** Notes what came of an act that was written down before it was done; that nothing did, unless it is noted what did. */
 export async function completeAudit(
   { db, company }: Scope,
   { id, act, operation, detail }: Pick<NewAudit, 'id' | 'act' | 'operation' | 'detail'>,
 ): Promise<void> {
-  await db.query
+  const row = db.query
     .updateTable('poppy_audit')
     .set({ act, operation_id: operation, detail: detail === undefined ? null : JSON.stringify(detail) })
     .where('company', '=', company)
     .where('id', '=', id)
-    .execute()
+  await (operation === null ? row.where('operation_id', 'is', null) : row).execute()
 }
 
 /** The newest of some acts in a conversation; null where there was none. */
@@ -146,8 +154,7 @@ export async function lastAct(
     .limit(1)
     .executeTakeFirst()
   if (row === undefined) return null
-  const detail = row.detail === null ? {} : (JSON.parse(row.detail) as Record<string, unknown>)
-  return { act: row.act, staffId: row.staff_id, detail }
+  return { act: row.act, staffId: row.staff_id, detail: detailOf(row) }
 }
 
 /** Whether a member of staff did this in a conversation since then. */

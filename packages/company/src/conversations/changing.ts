@@ -19,6 +19,25 @@ export interface Changing<Decided> {
 }
 
 /**
+ * Makes a change in somebody else's transaction, which has to be given up and run again where this is null. A change of nothing is
+ * none. Whoever commits it announces it.
+ */
+export async function changeWithin(
+  parts: ConversationParts,
+  scope: Scope,
+  seen: ConversationRow,
+  { set, events }: Decision,
+): Promise<ConversationRow | null> {
+  if (Object.keys(set).length === 0 && events.length === 0) return seen
+  return changeConversation(scope, {
+    ...{ set, events, seen },
+    now: parts.now(),
+    timing: parts.settings.timing,
+    outgoing: parts.outgoing,
+  })
+}
+
+/**
  * Changes a conversation and writes something else with it. Null when there is no such conversation.
  * @param decide gives the change, or null for none, or throws; where something else happened meanwhile it decides again
  * @param also writes the rest in the same transaction; what it throws takes all of it back

@@ -89,6 +89,7 @@ export function createConversations({
     ...parts,
     givenUp,
     callTool: (row, call) => callTool(toolParts, row, call),
+    proposes: (name) => options.registry.find(name)?.proposes === true,
     offered: (row) => offeredNow(toolParts, row),
     revise: (row, revision) => reviseUnderRights(toolParts, row, revision),
     operation: (row, id) => operationNow(toolParts, row, id),

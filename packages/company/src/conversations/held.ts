@@ -162,18 +162,22 @@ export function signInAsked(
 }
 
 /**
- * Tells what a member of staff proposed (Operations 4.3). Where they lost the conversation over it, it is told all the same,
- * and nobody is said to be there who isn't. Null once it is closed.
+ * Tells what a member of staff proposed (Operations 4.3), once for its key. Where they lost the conversation over it, it is told all
+ * the same, and nobody is said to be there who isn't.
+ * @throws PoppyError `conversation_closed`
  */
 export function proposed(
   row: ConversationRow,
   staff: Staff,
-  { id, operation }: { readonly id: string; readonly operation: WireOperation },
-): Decision | null {
-  if (row.status === 'closed') return null
+  { id, key, operation }: { readonly id: string; readonly key: string; readonly operation: WireOperation },
+): Decision {
+  refuseClosed(row)
   const sender = row.held_by === staff.id ? 'human' : 'agent'
   const message = { id, role: 'company', sender, text: operation.summary, operation } as const
-  return { set: sender === 'human' ? { answered: row.asked } : {}, events: [{ type: 'message', message }] }
+  return {
+    set: sender === 'human' ? { answered: row.asked } : {},
+    events: [{ type: 'message', message, writtenFor: key }],
+  }
 }
 
 /** 7.8: only what a member of staff says is a person's. */

@@ -3,14 +3,14 @@ import { completeAudit, findAudit, insertAudit } from '../audit/audit.ts'
 import type { ToolOutcome } from '../company-agent/turn.ts'
 import type { Principal } from '../sessions/principal.ts'
 import type { Scope } from '../store/database.ts'
-import { changeWith } from './changing.ts'
 import { proposed, requireHeld, type Staff, staffConflict } from './held.ts'
 import type { ConversationParts } from './parts.ts'
 import { standingNow } from './rights-now.ts'
 import type { ConversationRow } from './row.ts'
 import type { CompanyConversations } from './staff.ts'
-import { actId, existing, isDone, seen } from './staff-change.ts'
+import { actId, existing, seen } from './staff-change.ts'
 import { checkKey, checkStaff } from './staff-input.ts'
+import type { Telling } from './telling.ts'
 import type { OfferedTools } from './turn-tools.ts'
 
 /**
@@ -29,6 +29,8 @@ export interface StaffCall {
   readonly staff: string
   /** Called with whom it is called for, once rights and input are found right and before anything runs. */
   readonly before?: (principal: Principal) => Promise<void>
+  /** How what it proposes is told. */
+  readonly telling: Telling
 }
 
 /** An operation that a member of staff revises. */
@@ -48,6 +50,8 @@ export interface StaffRevision {
 export interface ToolsForStaff {
   /** Calls a tool with the rights that the conversation has now (reading 22). */
   readonly callTool: (row: ConversationRow, call: StaffCall) => Promise<ToolOutcome>
+  /** Whether there is an operation of this name. */
+  readonly proposes: (name: string) => boolean
   /** What there is for the rights that the conversation has now. */
   readonly offered: (row: ConversationRow) => Promise<OfferedTools>
   /** Revises an operation with the rights that the conversation has now. */
@@ -102,57 +106,68 @@ export function createStaffTools(parts: ConversationParts & ToolsForStaff): Staf
       const who = await seen(parts, staff)
       // A key is for one call of whatever tool.
       const auditId = actId(parts, { key, staff: who, act: 'ran', on: id })
+      const messageId = makeId('msg', parts.random)
       let isBegun = false
       const outcome = await again(async () => {
         const row = await existing(parts, id)
-        if (await isDone(parts, auditId, key)) throw staffConflict('already_done')
+        const done = key === undefined ? null : await cameOf(row)
+        if (done !== null) return done
         requireHeld(row, who)
         const refused: { error?: unknown } = {}
-        const before = async (principal: Principal) => {
+        const noting = async <T>(run: () => T | Promise<T>) => {
           try {
-            await begin(principal)
+            return await run()
           } catch (error) {
             refused.error = error
             throw error
           }
         }
-        const call = { name, input, callId: auditId, signal: parts.givenUp, staff: who.id, before }
+        const telling: Telling = {
+          decide: (current, operation) =>
+            noting(() => proposed(current, who, { id: messageId, key: `staff:${auditId}`, operation })),
+          also: (scope, { operation_id: operation, revision }) =>
+            completeAudit(scope, { id: auditId, act: 'proposed', operation, detail: { tool: name, revision } }),
+        }
+        const before = (principal: Principal) => noting(() => begin(principal))
+        const call = { name, input, callId: auditId, signal: parts.givenUp, staff: who.id, before, telling }
         const came = await parts.callTool(row, call)
         if (refused.error !== undefined) throw refused.error
         return came
       })
-      if (isBegun) await tell(outcome)
+      if (isBegun && !outcome.ok) {
+        const detail = { tool: name, error: outcome.error }
+        await completeAudit(await parts.scope(), { id: auditId, act: 'ran', operation: null, detail })
+      }
       return outcome
 
       async function begin(principal: Principal): Promise<void> {
         const scope = await parts.scope()
-        const isFirst = await scope.db.transaction(async () => {
+        const mayRun = await scope.db.transaction(async () => {
           await requireSame(id, who, principal)
           const row = { id: auditId, by: who, act: 'ran', conversation: id, operation: null } as const
-          return insertAudit(scope, { ...row, detail: { tool: name } }, parts.now())
+          if (await insertAudit(scope, { ...row, detail: { tool: name } }, parts.now())) return true
+          const before = await findAudit(scope, auditId)
+          // The same form, sent at the same moment, has proposed it: then it is looked at again.
+          if (before !== null && before.operation !== null) throw changed
+          return isUnfinished(before)
         })
-        if (!isFirst) throw staffConflict('already_done')
+        if (!mayRun) throw staffConflict('already_done')
         isBegun = true
       }
 
-      /** Notes what came of it, and tells what was proposed. */
-      async function tell(came: ToolOutcome): Promise<void> {
-        if (!came.ok) {
-          const detail = { tool: name, error: came.error }
-          return completeAudit(await parts.scope(), { id: auditId, act: 'ran', operation: null, detail })
-        }
-        if (!('operation' in came)) return
-        const { operation } = came
-        const message = { id: makeId('msg', parts.random), operation }
-        const detail = { tool: name, revision: operation.revision }
-        const audit = { id: auditId, act: 'proposed', operation: operation.operation_id, detail } as const
-        const settled = await changeWith(
-          parts,
-          id,
-          (current) => proposed(current, who, message),
-          (scope) => completeAudit(scope, audit),
-        )
-        if (settled?.isChanged !== true) await completeAudit(await parts.scope(), audit)
+      /** What came of the same form before: what it proposed, for whoever has the conversation still; null where it may run. */
+      async function cameOf(row: ConversationRow): Promise<ToolOutcome | null> {
+        const audit = await findAudit(await parts.scope(), auditId)
+        if (audit === null || isUnfinished(audit)) return null
+        if (audit.operation === null || audit.detail.tool !== name || row.held_by !== who.id)
+          throw staffConflict('already_done')
+        return parts.operation(row, audit.operation)
+      }
+
+      /** Proposing changes nothing before its proposal is kept: where all ended before that, it is done now. */
+      function isUnfinished(audit: Awaited<ReturnType<typeof findAudit>>): boolean {
+        const { tool, error } = audit?.detail ?? {}
+        return parts.proposes(name) && tool === name && error === undefined && audit?.operation == null
       }
     },
 

@@ -112,7 +112,8 @@ export interface CompanyConversations extends StaffReading {
   /**
    * Runs a tool, or proposes an operation, with the rights that the conversation has at this moment (7.11). What is refused is
    * told in the outcome, to the member of staff alone. Nobody of the company can confirm an operation. A tool never runs twice
-   * for a key: the second call is `staff_conflict`, `already_done`.
+   * for a key: the second call is `staff_conflict`, `already_done`. An operation is kept and told in the conversation in one
+   * transaction, once for a key: the second call gives what was proposed, as it is then.
    */
   readonly callTool: (
     id: string,

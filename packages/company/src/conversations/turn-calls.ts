@@ -1,9 +1,12 @@
+import type { WireOperation } from '@poppyseed/protocol'
 import type { HeardMessage, ToolOutcome } from '../company-agent/turn.ts'
 import { sha256 } from '../crypto/hash.ts'
+import type { Scope } from '../store/database.ts'
 import { forLog } from '../tools/run.ts'
 import type { Wording } from '../words/wording.ts'
 import type { ConversationRow, EventBody } from './row.ts'
 import { findConversation } from './store.ts'
+import type { Telling } from './telling.ts'
 import { messagesBetween } from './turn-history.ts'
 import { type DoneBefore, type Recorded, recordStep } from './turn-store.ts'
 import { callTool, type ToolParts } from './turn-tools.ts'
@@ -66,16 +69,13 @@ export function createTurnCalls(
   }
 
   async function record(digest: string, what: Recorded): Promise<void> {
-    const kept = await recordStep(await parts.scope(), {
-      id,
-      turn,
-      runner,
-      step: step++,
-      digest,
-      recorded: what,
-      now: parts.now(),
-    })
-    if (!kept) throw new TurnLost()
+    await keep(await parts.scope(), { digest, what })
+    step += 1
+  }
+
+  async function keep(scope: Scope, { digest, what }: { readonly digest: string; readonly what: Recorded }) {
+    const mine = { id, turn, runner, step, digest }
+    if (!(await recordStep(scope, { ...mine, recorded: what, now: parts.now() }))) throw new TurnLost()
   }
 
   /** The conversation as it is now. @throws TurnLost */
@@ -94,7 +94,13 @@ export function createTurnCalls(
     else {
       const now = await current()
       const callId = `call_${sha256(`${id} ${turn} ${digest} ${count}`)}`
-      outcome = await callTool(parts, now, { name, input, callId, signal })
+      const { telling, isTold } = tellingOf(digest)
+      outcome = await callTool(parts, now, { name, input, callId, signal, telling })
+      if (isTold()) {
+        await parts.at('tool-ran', id)
+        spoke()
+        return outcome
+      }
       // What was given up is no outcome: whoever goes on with the turn asks again.
       if (signal.aborted) return outcome
       await record(digest, { outcome })
@@ -102,11 +108,29 @@ export function createTurnCalls(
     }
     if (!outcome.ok) await refused(outcome)
     else if ('operation' in outcome) {
-      const { operation } = outcome
-      await writing.say([writing.message({ text: operation.summary, operation })])
+      // Said before, with its proposal: it is the next thing all the same.
+      await writing.say([proposalMessage(outcome.operation)])
       spoke()
     }
     return outcome
+  }
+
+  const proposalMessage = (operation: WireOperation) => writing.message({ text: operation.summary, operation })
+
+  /** How a proposal is the next thing that is said, and the next step, with the proposal itself or not at all. */
+  function tellingOf(digest: string): { readonly telling: Telling; readonly isTold: () => boolean } {
+    let isTold = false
+    const telling: Telling = {
+      decide: (current, operation) => writing.saying(current, [proposalMessage(operation)]),
+      also: (scope, operation) =>
+        keep(scope, { digest, what: { outcome: { ok: true, operation, value: { operation } } } }),
+      told(current) {
+        isTold = true
+        step += 1
+        writing.wasSaid(current)
+      },
+    }
+    return { telling, isTold: () => isTold }
   }
 
   /** Reading 22: who lacks a sign-in or scopes at the moment of the call is told so, whatever the agent says. */

@@ -8,6 +8,7 @@ import { useAccount } from './owning.ts'
 import type { ConversationParts } from './parts.ts'
 import { standingNow } from './rights-now.ts'
 import type { ConversationRow } from './row.ts'
+import { type Telling, tellTogether } from './telling.ts'
 
 /**
  * Tools and operations in a conversation: the same registry, with the rights that the conversation has when one is called
@@ -35,6 +36,8 @@ export interface Call {
   readonly staff?: string
   /** Called with whom it is called for, once rights and input are found right and before anything runs. */
   readonly before?: (principal: Principal) => Promise<void>
+  /** How what it proposes is told in the conversation, with the proposal or not at all. */
+  readonly telling: Telling
 }
 
 /** Characters of JSON that a result may have: it is kept with the turn, and a model reads it. */
@@ -113,13 +116,14 @@ function usesAccount(tool: Tool, outcome: ToolOutcome): boolean {
 }
 
 async function run(parts: ToolParts, row: ConversationRow, call: Call, principal: Principal): Promise<ToolOutcome> {
-  const { name, input, before } = call
+  const { name, input, before, telling } = call
+  const together = tellTogether(parts, row.id, { ...telling, principal })
   try {
-    const { json } = await parts.registry.call(
-      name,
-      input,
-      contextOf(row, call, principal),
-      before === undefined ? {} : { before: () => before(principal) },
+    const json = await together.settled(
+      parts.registry.call(name, input, contextOf(row, call, principal), {
+        ...(before === undefined ? {} : { before: () => before(principal) }),
+        also: together.also,
+      }),
     )
     if (json.length > longestResult)
       return { ok: false, error: 'tool_failed', description: 'The result is too large for a conversation.' }

@@ -44,6 +44,10 @@ export interface TurnWriting {
    * @throws TurnLost
    */
   readonly say: (events: readonly EventBody[], fits?: (row: ConversationRow) => boolean) => Promise<void>
+  /** What would be said as the next thing, for a change that is made elsewhere; nothing where it was said. @throws TurnLost */
+  readonly saying: (row: ConversationRow, events: readonly EventBody[]) => Decision
+  /** That was made: the conversation as it is since. */
+  readonly wasSaid: (row: ConversationRow) => void
   /** Makes another change. @throws TurnLost */
   readonly write: (rule: (row: ConversationRow) => Decision | null) => Promise<ConversationRow>
   /** Ends the turn with a last thing, or none: what came up to `answered` is answered. @throws TurnLost */
@@ -82,8 +86,11 @@ export function createWriting(parts: ConversationParts, claimed: ConversationRow
   function next(events: readonly EventBody[]): readonly NewEvent[] {
     if (events.length === 0) return []
     n += 1
-    return n <= said ? [] : events.map((event, part) => ({ ...event, writtenFor: saidKey(turn, n, part) }))
+    return numbered(n, events)
   }
+
+  const numbered = (number: number, events: readonly EventBody[]): readonly NewEvent[] =>
+    number <= said ? [] : events.map((event, part) => ({ ...event, writtenFor: saidKey(turn, number, part) }))
 
   // The same each time that the turn is begun: pieces that were streamed before belong to the message that comes.
   const messageId = () => `msg_${sha256(`${id} ${turn} ${n + 1}`)}`
@@ -102,6 +109,14 @@ export function createWriting(parts: ConversationParts, claimed: ConversationRow
       if (written.length === 0) return
       await write((row) => (fits(row) ? { set: {}, events: written } : null))
       await parts.at('turn-said', id)
+    },
+    saying(row, events) {
+      if (!isOurs(row)) throw new TurnLost()
+      return { set: {}, events: numbered(n + 1, events) }
+    },
+    wasSaid(row) {
+      n += 1
+      latest = row
     },
     write,
     async end(answered, last) {

@@ -37,7 +37,8 @@ export type OperationPoint = 'confirming' | 'confirmed' | 'started' | 'performed
 
 /**
  * Points in the life of a conversation (7): before a message is accepted, and once it is; once a turn is claimed, once it has
- * said something, once a tool of it has run, and before and after its end is written.
+ * said something, once a tool of it has run, and before and after its end is written. What is proposed in it: once that is kept
+ * and told, before and after its commit.
  */
 export type ConversationPoint =
   | 'accepting'
@@ -45,6 +46,8 @@ export type ConversationPoint =
   | 'turn-claimed'
   | 'turn-said'
   | 'tool-ran'
+  | 'proposing'
+  | 'proposed'
   | 'turn-ending'
   | 'turn-ended'
 

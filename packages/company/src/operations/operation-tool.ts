@@ -1,4 +1,5 @@
 import type { WireOperation } from '@poppyseed/protocol'
+import type { Scope } from '../store/database.ts'
 import type { Tool, ToolContext } from '../tools/tool.ts'
 import type { Operation } from './definition.ts'
 import { operationAnswerSchema } from './wire.ts'
@@ -13,8 +14,24 @@ export interface Proposed {
   readonly operation: WireOperation
 }
 
+/** What goes with a proposal. */
+export interface WithProposal {
+  /**
+   * Writes it, in the transaction that keeps the proposal: what it throws takes all of that back. False where something else
+   * happened at that moment: all of it is taken back and written again.
+   */
+  readonly write: (scope: Scope, operation: WireOperation) => Promise<boolean>
+  /** Called after each such transaction: whether it was committed. */
+  readonly over: (isKept: boolean) => void
+}
+
 /** Works out a proposal and keeps it, or finds the one that is open for the same thing. */
-export type Propose = (operation: Operation, input: unknown, context: ToolContext) => Promise<Proposed>
+export type Propose = (
+  operation: Operation,
+  input: unknown,
+  context: ToolContext,
+  also?: WithProposal,
+) => Promise<Proposed>
 
 /** An operation as the registry has it: a tool that answers with a proposal. */
 export function toolOf(operation: Operation, propose: Propose): Tool {
@@ -29,7 +46,7 @@ export function toolOf(operation: Operation, propose: Propose): Tool {
     extensions: Object.freeze([extensionName, ...(operation.extension === undefined ? [] : [operation.extension])]),
     annotations,
     timeout,
-    run: (parsed, context) => propose(operation, parsed, context),
+    run: (parsed, context, also) => propose(operation, parsed, context, also),
     proposes: true,
   })
 }

@@ -2,11 +2,12 @@ import { makeId, PoppyError } from '@poppyseed/protocol'
 import { sha256 } from '../crypto/hash.ts'
 import type { Principal } from '../sessions/principal.ts'
 import { holdSession } from '../sessions/store.ts'
+import type { Scope } from '../store/database.ts'
 import type { ToolContext } from '../tools/tool.ts'
 import type { Entry, StoredOperation } from './agreement.ts'
 import type { Operation } from './definition.ts'
 import { digestOf } from './digest.ts'
-import type { Propose } from './operation-tool.ts'
+import type { Propose, Proposed, WithProposal } from './operation-tool.ts'
 import { noticeExpiry, type OperationParts } from './parts.ts'
 import { type CheckedProposal, checkProposal, inputToJson } from './proposal.ts'
 import { addToTrail, findOpen, findOperation, insertOperation, linkOperation } from './store.ts'
@@ -15,22 +16,27 @@ import { addToTrail, findOpen, findOperation, insertOperation, linkOperation } f
 
 /** How often it is tried again when an open one for the same thing ends at that moment. */
 const mostTries = 5
+/** How often it is written again when what goes with it is overtaken. */
+const mostWritten = 50
 /** Entries of a trail that asking again may fill. */
 const mostAsked = 100
 const longestIdentity = 1000
 
+/** What is thrown inside where what goes with a proposal has to be written again. */
+const overtaken = new Error('Something else happened at this moment.')
+
 /** Makes {@link Propose}. */
 export function createProposing(parts: OperationParts): Propose {
-  return async (operation, input, context) => {
+  return async (operation, input, context, also) => {
     const scope = await parts.scope()
     const inputJson = inputToJson(input, operation)
     const id = idOf(context)
     // A turn that is begun again finds what it proposed before.
     const before = await proposedBefore(id, context)
-    if (before !== null) return { operation: parts.write(before) }
+    if (before !== null) return (await written(scope, also, async () => before)) as Proposed
     const identity = identityOf(operation, input, context)
-    const open = identity === null ? null : await openOne(identity, context)
-    if (open !== null) return { operation: parts.write(open) }
+    const open = identity === null ? null : await openOne(identity, context, also)
+    if (open !== null) return open
 
     const proposal = await operation.propose(input, context)
     // Nobody waits for it any more: then nothing is kept of it.
@@ -57,45 +63,78 @@ export function createProposing(parts: OperationParts): Propose {
     } as const
     const entry: Entry = { event: 'proposed', ...asked(context), revision: 1 }
     for (let tries = 0; tries < mostTries; tries++) {
-      const isKept = await scope.db.transaction(async () => {
+      const kept = await written(scope, also, async () => {
         if (!(await holdSession(scope, principal.sessionId)))
           throw new PoppyError('temporarily_unavailable', {
             description: 'The Session ended meanwhile.',
             reason: 'a Session was gone when its proposal was kept',
           })
-        return insertOperation(scope, {
+        const proposal = {
           operation: row,
           revision: { ...revision, digest: digestOf(revision), created_at: now },
           entry,
           tells: parts.tells('proposed'),
-        })
+        }
+        return (await insertOperation(scope, proposal)) ? findOperation(scope, id) : null
       })
-      if (isKept) {
-        const kept = await findOperation(scope, id)
-        if (kept === null) throw new Error('An operation that was just kept is gone.')
-        return { operation: parts.write(kept) }
-      }
-      const other = (identity === null ? null : await openOne(identity, context)) ?? (await proposedBefore(id, context))
-      if (other !== null) return { operation: parts.write(other) }
+      if (kept !== null) return kept
+      const other = identity === null ? null : await openOne(identity, context, also)
+      if (other !== null) return other
+      const same = await proposedBefore(id, context)
+      if (same !== null) return (await written(scope, also, async () => same)) as Proposed
     }
     throw new Error(`Operations of ${operation.name} for the same thing end and begin faster than one can be kept.`)
   }
 
-  /** The open operation for a thing; null when there is none, or only one that is over. */
-  async function openOne(identity: string, context: ToolContext): Promise<StoredOperation | null> {
+  /** Writes a proposal, or notes one that was found, with what goes with it: all or nothing. Null where `write` gives none. */
+  async function written(
+    scope: Scope,
+    also: WithProposal | undefined,
+    write: () => Promise<StoredOperation | null>,
+  ): Promise<Proposed | null> {
+    for (let tries = 0; tries < mostWritten; tries++) {
+      let isKept = false
+      try {
+        const kept = await scope.db.transaction(async () => {
+          const stored = await write()
+          if (stored === null) return null
+          const operation = parts.write(stored)
+          if (also !== undefined && !(await also.write(scope, operation))) throw overtaken
+          return { operation }
+        })
+        isKept = kept !== null
+        return kept
+      } catch (error) {
+        if (error !== overtaken) throw error
+      } finally {
+        also?.over(isKept)
+      }
+    }
+    throw new Error('What goes with a proposal changes faster than it can be written.')
+  }
+
+  /** The open operation for a thing, asked for again; null when there is none, or only one that is over. */
+  async function openOne(
+    identity: string,
+    context: ToolContext,
+    also: WithProposal | undefined,
+  ): Promise<Proposed | null> {
     const scope = await parts.scope()
     const found = await findOpen(scope, identity)
     if (found === null) return null
     const current = await noticeExpiry(parts, scope, found)
     if (current === null || current.operation.identity === null) return null
     const { id, revision, trail } = current.operation
-    // Operations 4.3: what is asked for in a conversation is told there, whoever proposed it.
-    if (context.conversation !== undefined) await linkOperation(scope, { id, conversationId: context.conversation.id })
-    if (trail < mostAsked) {
-      const entry: Entry = { event: 'asked_again', ...asked(context), revision }
-      await addToTrail(scope, { id, now: parts.now(), entry })
-    }
-    return current
+    return written(scope, also, async () => {
+      // Operations 4.3: what is asked for in a conversation is told there, whoever proposed it.
+      if (context.conversation !== undefined)
+        await linkOperation(scope, { id, conversationId: context.conversation.id })
+      if (trail < mostAsked) {
+        const entry: Entry = { event: 'asked_again', ...asked(context), revision }
+        await addToTrail(scope, { id, now: parts.now(), entry })
+      }
+      return current
+    })
   }
 
   async function proposedBefore(id: string, { conversation, principal }: ToolContext): Promise<StoredOperation | null> {

@@ -2,7 +2,7 @@ import { makeId, PoppyError } from '@poppyseed/protocol'
 import { ConfigurationError } from '../configuration-error.ts'
 import type { Operation } from '../operations/definition.ts'
 import { isOperation } from '../operations/operation.ts'
-import { type Propose, toolOf } from '../operations/operation-tool.ts'
+import { type Propose, toolOf, type WithProposal } from '../operations/operation-tool.ts'
 import type { Principal } from '../sessions/principal.ts'
 import { requireScopes } from '../sessions/rights.ts'
 import type { Logger } from '../store/database.ts'
@@ -70,6 +70,8 @@ export interface ToolRegistry {
 export interface CallMore {
   /** Called once rights and input are found right, before anything runs; what it throws is the answer. */
   readonly before?: () => Promise<void>
+  /** Written with what an operation proposes, in the same transaction. */
+  readonly also?: WithProposal
   /** Runs in place of the tool, for as long as the tool may; what it gives isn't held to the tool's output schema. */
   readonly run?: Tool['run']
 }
@@ -139,7 +141,7 @@ export function createToolRegistry(tools: readonly Tool[], options: ToolRegistry
     name: string,
     input: unknown,
     context: ToolContext,
-    { before, run: other }: CallMore = {},
+    { before, also, run: other }: CallMore = {},
   ): Promise<ToolResult> {
     const found = await authorize(name, context.principal)
     const tool = other === undefined ? found : { ...found, run: other, output: undefined }
@@ -147,7 +149,8 @@ export function createToolRegistry(tools: readonly Tool[], options: ToolRegistry
     await before?.()
     const started = options.now()
     try {
-      const run = async () => toResult(tool, await runWithin(tool, parsed, context, options))
+      const run = async () =>
+        toResult(tool, await runWithin(tool, parsed, context, { ...options, ...(also && { also }) }))
       return await (options.watch?.(partOf(tool, context), run) ?? run())
     } catch (error) {
       if (error instanceof PoppyError) throw error

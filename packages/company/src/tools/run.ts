@@ -1,4 +1,5 @@
 import { type ErrorCode, PoppyError } from '@poppyseed/protocol'
+import type { WithProposal } from '../operations/operation-tool.ts'
 import type { Logger } from '../store/database.ts'
 import type { Tool, ToolContext } from './tool.ts'
 import { ToolError } from './tool-error.ts'
@@ -22,7 +23,7 @@ export async function runWithin(
   tool: Tool,
   input: unknown,
   context: ToolContext,
-  { log, givenUp }: { readonly log: Logger; readonly givenUp?: AbortSignal },
+  { log, givenUp, also }: { readonly log: Logger; readonly givenUp?: AbortSignal; readonly also?: WithProposal },
 ): Promise<unknown> {
   const stop = new AbortController()
   const { promise: stopped, reject: give } = Promise.withResolvers<never>()
@@ -48,7 +49,7 @@ export async function runWithin(
   context.signal.addEventListener('abort', goneAway, { once: true })
   try {
     if (stop.signal.aborted) return await stopped
-    const running = start(tool, input, { ...context, signal: stop.signal })
+    const running = start(tool, input, { ...context, signal: stop.signal }, also)
     void running.then(
       () => stop.signal.aborted && log.warn({ tool: tool.name }, 'a tool went on after it was given up'),
       (error: unknown) =>
@@ -66,8 +67,9 @@ export async function runWithin(
   }
 }
 
-async function start(tool: Tool, input: unknown, context: ToolContext): Promise<unknown> {
-  return await tool.run(input, Object.freeze(context))
+async function start(tool: Tool, input: unknown, context: ToolContext, also?: WithProposal): Promise<unknown> {
+  // The company's own code gets what its tools are told, and nothing else.
+  return await (tool.proposes ? tool.run(input, Object.freeze(context), also) : tool.run(input, Object.freeze(context)))
 }
 
 function told(error: unknown): unknown {

@@ -1,6 +1,7 @@
 import { extensionDomain, isScope } from '@poppyseed/protocol'
 import { isPlain } from '../config-shapes.ts'
 import { ConfigurationError } from '../configuration-error.ts'
+import type { WithProposal } from '../operations/operation-tool.ts'
 import type { Principal } from '../sessions/principal.ts'
 import {
   type AcceptedBy,
@@ -105,7 +106,8 @@ export interface Tool {
   readonly annotations: ToolAnnotations | undefined
   /** Milliseconds. */
   readonly timeout: number
-  readonly run: (input: unknown, context: ToolContext) => unknown
+  /** `also`: what an operation keeps with its proposal; a tool gets none. */
+  readonly run: (input: unknown, context: ToolContext, also?: WithProposal) => unknown
   /** Whether it answers with an operation, which changes nothing before it is confirmed. */
   readonly proposes: boolean
 }
