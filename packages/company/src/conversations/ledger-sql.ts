@@ -148,6 +148,10 @@ const receiptSelect = `insert into poppy_receipts ${receiptColumns}
     cast(:digest as text), cast(:code as bigint), cast(:answeredStatus as text), cast(:answeredResponder as text),
     cast(:messageEvent as bigint) from changed`
 
+// Two statements with the same messages for other conversations meet at the keys of the receipts: in one order everywhere, so that
+// the second waits for the first, and never each for the other.
+const receiptOrder = 'order by cast(:clientId as text), cast(:userId as text), cast(:messageId as text)'
+
 const deliveredText = (deliveries: number) =>
   deliveries === 0
     ? ''
@@ -181,14 +185,16 @@ function changeOf(shape: Shape): (scope: Scope, values: Values & Row) => Promise
 }
 
 function makeChange({ columns, events, keys, receipt, deliveries }: Shape) {
-  const received = receipt ? `, received as (${receiptSelect})` : ''
-  const also = `${events === 0 ? '' : toldText(events)}${received}${deliveredText(deliveries)}`
+  const told = events === 0 ? '' : toldText(events)
+  const delivered = deliveredText(deliveries)
+  const also = `${told}${receipt ? `, received as (${receiptSelect})` : ''}${delivered}`
+  const alsoOfMany = `${told}${receipt ? `, received as (${receiptSelect} ${receiptOrder})` : ''}${delivered}`
   const alone = onPostgres(`with changed as (${updateText(columns, keys)})${also} select id from changed`)
   const together = forMany<Row>(
     (names) => `with asked as (${askedText(names, isNumber)}), ${freeText}, changed as (
         update poppy_conversations set ${setText(columns)} from free
         where ${whenText(keys)} returning id, ${names.map(askedName).join(', ')})
-      ${also} select id from changed`,
+      ${alsoOfMany} select id from changed`,
     'kept',
   )
   return gathered<Values & Row, boolean>({

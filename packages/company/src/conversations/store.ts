@@ -30,6 +30,17 @@ export async function findConversation(scope: Scope, id: string): Promise<Conver
   return findAmongOthers(scope, { id })
 }
 
+/** Holds a conversation's row for the rest of a transaction. */
+export async function holdConversation({ db, company }: Scope, id: string): Promise<void> {
+  await db.query
+    .selectFrom('poppy_conversations')
+    .select('id')
+    .where('company', '=', company)
+    .where('id', '=', id)
+    .forUpdate()
+    .execute()
+}
+
 /** An event as it is kept. */
 export interface StoredEvent {
   readonly number: number

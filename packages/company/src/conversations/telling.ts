@@ -8,7 +8,7 @@ import { announce } from './ledger.ts'
 import { useAccount } from './owning.ts'
 import type { ConversationParts } from './parts.ts'
 import type { ConversationRow, Decision } from './row.ts'
-import { areWritten, findConversation } from './store.ts'
+import { areWritten, findConversation, holdConversation } from './store.ts'
 
 /**
  * What is proposed in a conversation is told there (Operations 4.3) in the transaction that keeps it: whatever fails, and whenever,
@@ -37,6 +37,12 @@ export interface TellingTogether {
   readonly settled: (call: Promise<ToolResult>) => Promise<string>
 }
 
+/** A conversation before and after what was told in it. */
+interface Written {
+  readonly seen: ConversationRow
+  readonly row: ConversationRow
+}
+
 /** Tells what one call proposes. */
 export function tellTogether(
   parts: ConversationParts,
@@ -45,45 +51,50 @@ export function tellTogether(
 ): TellingTogether {
   let isOver = false
   let failed: { readonly error: unknown } | null = null
-  let writing: { readonly ended: PromiseWithResolvers<void>; row: ConversationRow | null } | null = null
+  let writing: { readonly ended: PromiseWithResolvers<void>; written: Written | null } | null = null
   let kept: WireOperation | null = null
 
-  async function write(scope: Scope, operation: WireOperation): Promise<ConversationRow | null> {
+  async function write(scope: Scope, operation: WireOperation): Promise<Written | null> {
     const row = await findConversation(scope, id)
     if (row === null)
       throw new PoppyError('conversation_not_found', { description: 'There is no such conversation any more.' })
     const { set, events } = await decide(row, operation)
     // 7.2: from the first word of it the conversation is the account's.
-    const all = { set: { ...set, ...useAccount(row, principal) }, events }
+    const used = principal.account === null ? {} : useAccount(row, principal)
+    const all = { set: { ...set, ...used }, events }
     const changed = await changeWithin(parts, scope, row, all)
     // Of two that tell the same, the second finds that it is told.
     if (changed === null && !(await areWritten(scope, id, events))) return null
     await also(scope, operation)
-    return changed ?? row
+    return { seen: row, row: changed ?? row }
   }
 
   return {
     also: {
+      async hold(scope) {
+        if (scope.db.name === 'postgres') await holdConversation(scope, id)
+      },
       async write(scope, operation) {
         if (isOver) throw new Error('The call was given up before its proposal was kept.')
         failed = null
-        const now = { ended: Promise.withResolvers<void>(), row: null as ConversationRow | null }
+        const now = { ended: Promise.withResolvers<void>(), written: null as Written | null }
         writing = now
         try {
-          now.row = await write(scope, operation)
-          if (now.row !== null) await parts.at('proposing', id)
+          now.written = await write(scope, operation)
+          if (now.written !== null) await parts.at('proposing', id)
         } catch (error) {
           failed = { error }
           throw error
         }
-        kept = now.row === null ? null : operation
-        return now.row !== null
+        kept = now.written === null ? null : operation
+        return now.written !== null
       },
       over(isKept) {
         if (!isKept) kept = null
-        else if (writing?.row) {
-          told?.(writing.row)
-          announce(parts, writing.row)
+        else if (writing?.written) {
+          const { row, seen } = writing.written
+          told?.(row)
+          announce(parts, row, seen)
         }
         writing?.ended.resolve()
         writing = null

@@ -16,6 +16,8 @@ export interface Proposed {
 
 /** What goes with a proposal. */
 export interface WithProposal {
+  /** Holds the rows that it changes. Before a new one's Session is held: an erasure takes them in this order. */
+  readonly hold: (scope: Scope) => Promise<void>
   /**
    * Writes it, in the transaction that keeps the proposal: what it throws takes all of that back. False where something else
    * happened at that moment: all of it is taken back and written again.

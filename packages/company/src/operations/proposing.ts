@@ -64,6 +64,7 @@ export function createProposing(parts: OperationParts): Propose {
     const entry: Entry = { event: 'proposed', ...asked(context), revision: 1 }
     for (let tries = 0; tries < mostTries; tries++) {
       const kept = await written(scope, also, async () => {
+        await also?.hold(scope)
         if (!(await holdSession(scope, principal.sessionId)))
           throw new PoppyError('temporarily_unavailable', {
             description: 'The Session ended meanwhile.',
