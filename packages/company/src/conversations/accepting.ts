@@ -3,9 +3,11 @@ import { accepted, type Caller, directOpened, emptyConversation } from './conver
 import { readCursor } from './cursor.ts'
 import { directBegins, withStanding } from './direct.ts'
 import { announce, changeConversation, type Inserted, insertConversation, withConversation } from './ledger.ts'
+import type { Held } from './ledger-sql.ts'
 import { digestOf, type StartRequest } from './message.ts'
 import { requireOwner } from './owning.ts'
 import type { ConversationParts } from './parts.ts'
+import { callerNow } from './rights-now.ts'
 import type { ConversationRow, NewReceipt } from './row.ts'
 import { countOpen, findConversation, findReceipt, type Receipt } from './store.ts'
 
@@ -65,7 +67,8 @@ async function open(
   cursor: string | null | undefined,
 ): Promise<Acceptance> {
   const scope = await parts.scope()
-  const { caller, receipt } = first
+  const { receipt } = first
+  let { caller } = first
   // Nothing has happened in it that there could be a cursor of.
   if (cursor !== undefined && cursor !== null)
     throw new PoppyError('invalid_cursor', { description: 'A new conversation is read without a cursor.' })
@@ -79,8 +82,8 @@ async function open(
   await parts.at('accepting', id)
   for (let tries = 0; tries < mostTries; tries++) {
     const inserted = await (parentId === null
-      ? insert(parts, id, first)
-      : insertBeside(parts, id, { ...first, parentId }))
+      ? insert(parts, id, { ...first, caller })
+      : insertBeside(parts, id, { ...first, caller, parentId }))
     if (inserted === null) continue
     if (inserted.kept !== null) {
       announce(parts, inserted.kept, null)
@@ -88,11 +91,11 @@ async function open(
       const { status, responder } = inserted.kept
       return { conversationId: id, receipt: { code: receipt.code, status, responder } }
     }
-    if (inserted.because === 'gone')
-      throw new PoppyError('invalid_token', {
-        description: 'The Session Token is not valid.',
-        reason: 'a Session was gone when its conversation was kept',
-      })
+    if (inserted.because === 'gone') {
+      // Signed out meanwhile, it is begun signed out; where the Session is over, this says so.
+      caller = await callerNow(parts, caller)
+      continue
+    }
     const winner = await findReceipt(scope, receipt)
     if (winner !== null) return knownFirst(parts, winner, { receipt, caller, cursor })
   }
@@ -113,7 +116,8 @@ async function insert(parts: ConversationParts, id: string, { message, caller, r
   const { timing } = parts.settings
   const seen = emptyConversation(id, { caller, now })
   const decided = accepted(seen, { message, caller, now })
-  return insertConversation(await parts.scope(), { ...decided, seen, now, timing, outgoing, receipt })
+  const holds = holdOf(caller)
+  return insertConversation(await parts.scope(), { ...decided, seen, now, timing, outgoing, receipt, holds })
 }
 
 const undone = new Error('The Direct Conversation was not kept.')
@@ -146,6 +150,7 @@ async function insertBeside(
           timing,
           outgoing,
           receipt,
+          holds: holdOf(caller),
         })
         if (outcome.kept === null) throw undone
       })
@@ -179,20 +184,24 @@ async function knownFirst(
 export async function acceptMessage(
   parts: ConversationParts,
   row: ConversationRow,
-  { message, caller, cursor }: HowAccepted & { readonly message: WireAgentMessage },
+  { message, cursor, ...how }: HowAccepted & { readonly message: WireAgentMessage },
 ): Promise<Acceptance> {
   const scope = await parts.scope()
+  let { caller } = how
   const digest = digestOf(message, { conversation: row.id })
   const receipt = receiptOf(message, { caller, digest, code: 202 })
   if (cursor !== undefined) readCursor(row, cursor)
   await parts.at('accepting', row.id)
   const decide = (current: ConversationRow) => {
     requireOwner(current, caller.principal)
-    return { ...accepted(current, { message, caller, now: parts.now() }), receipt }
+    return { ...accepted(current, { message, caller, now: parts.now() }), receipt, holds: holdOf(caller) }
+  }
+  const again = async () => {
+    caller = await callerNow(parts, caller)
   }
   // Reading 18: whether it was accepted before is asked where that is what keeps it from being accepted, or something else does.
   // Nearly all are new, and are spared the question: the receipt's key says it with the change itself.
-  const settled = await withConversation(parts, row.id, decide, row).catch(async (error: unknown) => {
+  const settled = await withConversation(parts, row.id, decide, row, again).catch(async (error: unknown) => {
     if (error instanceof PoppyError && (await findReceipt(scope, receipt)) !== null) {
       requireOwner(await findConversation(scope, row.id), caller.principal)
       return { row, isChanged: false }
@@ -219,6 +228,11 @@ function requireSame(known: Pick<Receipt, 'digest'>, { digest }: NewReceipt): vo
   throw new PoppyError('message_id_conflict', {
     description: 'Another message of this User has this id. Ids are unique for the User; a retry has the same content.',
   })
+}
+
+/** The rights that a message is accepted with: the body of a request may come long after its token was looked at. */
+function holdOf({ principal, epoch }: Caller): Held {
+  return { heldSession: principal.sessionId, heldAccount: principal.account, heldEpoch: epoch }
 }
 
 function receiptOf(

@@ -87,7 +87,8 @@ export function emptyConversation(
   }
 }
 
-function rightsOf({ principal, epoch }: Caller) {
+/** The rights of a caller, as a conversation's row keeps them. */
+export function rightsOf({ principal, epoch }: Caller) {
   return {
     session_id: principal.sessionId,
     caller_user_id: principal.userId,

@@ -34,20 +34,29 @@ export interface Write {
   readonly deliveries: readonly NewDelivery[]
   /** The receipt's; null where there is none. */
   readonly receipt: Values | null
+  /** Whose rights have to be as they were known, at this moment; null where nobody's have. */
+  readonly holds: Held | null
+}
+
+/** A Session, and the sign-in that it had: with the account, or null where it is used signed out. */
+export interface Held {
+  readonly heldSession: string
+  readonly heldAccount: string | null
+  readonly heldEpoch: number
 }
 
 type Row = { readonly id: string }
 
 /**
- * Writes a change of the row whose version was seen. False when there is none, when an event of it is written already, or
- * when its message is known: then nothing is written.
+ * Writes a change of the row whose version was seen. False when there is none, when an event of it is written already, when
+ * its message is known, or when rights that it was decided with are others by now: then nothing is written.
  */
 export async function writeChange(scope: Scope, write: Write): Promise<boolean> {
-  const { id, head, set, events, deliveries, receipt } = write
+  const { id, head, set, events, deliveries, receipt, holds } = write
   const columns = Object.keys(set)
   const keys = events.flatMap(({ writtenFor }) => writtenFor ?? [])
   const values: Values & Row = { id, ...head }
-  const own = { ...values, ...columnValues(set), ...keyValues(keys) }
+  const own = { ...values, ...columnValues(set), ...keyValues(keys), ...holds }
   if (scope.db.name === 'postgres') {
     const change = changeOf({
       columns,
@@ -55,12 +64,13 @@ export async function writeChange(scope: Scope, write: Write): Promise<boolean> 
       keys: keys.length,
       receipt: receipt !== null,
       deliveries: deliveries.length,
+      holds: holds !== null,
     })
     return change(scope, { ...own, ...receipt, ...flat(events), ...flat(deliveries.map(asValues)) })
   }
   return scope.db.transaction(async () => {
     if (receipt !== null && (await hasReceipt(scope, receipt)).length > 0) return false
-    const rows = await onSqlite(updateText(columns, keys.length))(scope, own)
+    const rows = await onSqlite(updateText(columns, keys.length, holds !== null))(scope, own)
     if (rows.length === 0) return false
     await addEvents(scope, write)
     if (receipt !== null) await addReceipt(scope, { ...receipt, id })
@@ -69,15 +79,15 @@ export async function writeChange(scope: Scope, write: Write): Promise<boolean> 
   })
 }
 
-/** Writes a new conversation. `taken`: its message is known. `gone`: its Session is. */
+/** Writes a new conversation. `taken`: its message is known. `gone`: its Session is, or has not the rights that are held. */
 export async function writeNew(
   scope: Scope,
   write: Write & { readonly receipt: Values },
 ): Promise<'kept' | 'taken' | 'gone'> {
-  const { id, head, set, events, deliveries, receipt } = write
-  const values = { ...set, ...head, ...receipt, id }
+  const { id, head, set, events, deliveries, receipt, holds } = write
+  const values = { ...set, ...head, ...receipt, ...holds, id }
   if (scope.db.name === 'postgres') {
-    const insert = insertShape(events.length, deliveries.length)
+    const insert = insertShape(events.length, deliveries.length, holds !== null)
     const own = { ...values, ...flat(events), ...flat(deliveries.map(asValues)) }
     const rows = await unlessTaken(() => insert(scope, own))
     if (rows === null) return 'taken'
@@ -86,7 +96,7 @@ export async function writeNew(
   return scope.db.transaction(async () => {
     if ((await hasReceipt(scope, values)).length > 0) return 'taken'
     // An erasure at the same moment finds the conversation, or has it find no Session.
-    const rows = await addConversation(scope, values)
+    const rows = await (holds === null ? addConversation : addHeld)(scope, values)
     if (rows.length === 0) return 'gone'
     await addEvents(scope, write)
     await addReceipt(scope, values)
@@ -111,7 +121,10 @@ const asValues = ({ id, endpoint, event, body }: NewDelivery) => ({
 const flat = (rows: readonly object[]) =>
   Object.fromEntries(rows.flatMap((row, at) => Object.entries(row).map(([name, value]) => [`${name}${at}`, value])))
 
-const numbers: ReadonlySet<string> = new Set(['seen', 'lastEvent', 'oldestAt', 'now', 'code', 'messageEvent'])
+const numbers: ReadonlySet<string> = new Set([
+  ...['seen', 'lastEvent', 'oldestAt', 'now', 'code', 'messageEvent'],
+  'heldEpoch',
+])
 /** Whether a value of a change is a number. */
 const isNumber = (name: string) =>
   name.startsWith('set_') ? castOf(name.slice(4)) === 'bigint' : numbers.has(name) || /^number\d+$/.test(name)
@@ -121,13 +134,26 @@ const setText = (columns: readonly string[]) => {
   return `${[...sets, 'version = version + 1', 'last_event = cast(:lastEvent as bigint)'].join(', ')},
     oldest_at = cast(:oldestAt as bigint), updated_at = cast(:now as bigint)`
 }
-const whenText = (keys: number) => {
+
+// 4.9, 7.11: what is asked in a statement is as of the moment at which it writes. The sign-in is the one that the token was given
+// for: another one counts the epoch up. Scopes are not among it: each call of a tool looks at them again.
+const heldText = (session: string) => `exists (select 1 from poppy_sessions s
+    left join poppy_grants g on g.company = s.company and g.id = s.grant_id
+    left join poppy_blocked_agents b on b.company = s.company and b.client_id = s.client_id
+    where s.company = :company and s.id = ${session} and s.ended_at is null and s.expires_at > cast(:now as bigint)
+      and b.client_id is null and (cast(:heldAccount as text) is null or (s.account = cast(:heldAccount as text)
+        and s.epoch = cast(:heldEpoch as bigint) and g.id is not null and g.revoked_at is null
+        and (g.expires_at is null or g.expires_at > cast(:now as bigint)))))`
+
+const whenText = (keys: number, holds: boolean) => {
   const unwritten = ` and not exists (select 1 from poppy_events where company = :company and conversation_id = :id
     and written_for in (${list(keys, (at) => `cast(:k${at} as text)`)}))`
-  return `company = :company and id = :id and version = cast(:seen as bigint)${keys === 0 ? '' : unwritten}`
+  return `company = :company and id = :id and version = cast(:seen as bigint)${keys === 0 ? '' : unwritten}${
+    holds ? ` and ${heldText('cast(:heldSession as text)')}` : ''
+  }`
 }
-const updateText = (columns: readonly string[], keys: number) =>
-  `update poppy_conversations set ${setText(columns)} where ${whenText(keys)} returning id`
+const updateText = (columns: readonly string[], keys: number, holds: boolean) =>
+  `update poppy_conversations set ${setText(columns)} where ${whenText(keys, holds)} returning id`
 
 const list = (count: number, one: (at: number) => string) =>
   Array.from({ length: count }, (_, at) => one(at)).join(', ')
@@ -170,6 +196,7 @@ interface Shape {
   readonly keys: number
   readonly receipt: boolean
   readonly deliveries: number
+  readonly holds: boolean
 }
 
 /** One for each set of columns and number of events: there are as many as there are rules. */
@@ -184,16 +211,16 @@ function changeOf(shape: Shape): (scope: Scope, values: Values & Row) => Promise
   return made
 }
 
-function makeChange({ columns, events, keys, receipt, deliveries }: Shape) {
+function makeChange({ columns, events, keys, receipt, deliveries, holds }: Shape) {
   const told = events === 0 ? '' : toldText(events)
   const delivered = deliveredText(deliveries)
   const also = `${told}${receipt ? `, received as (${receiptSelect})` : ''}${delivered}`
   const alsoOfMany = `${told}${receipt ? `, received as (${receiptSelect} ${receiptOrder})` : ''}${delivered}`
-  const alone = onPostgres(`with changed as (${updateText(columns, keys)})${also} select id from changed`)
+  const alone = onPostgres(`with changed as (${updateText(columns, keys, holds)})${also} select id from changed`)
   const together = forMany<Row>(
     (names) => `with asked as (${askedText(names, isNumber)}), ${freeText}, changed as (
         update poppy_conversations set ${setText(columns)} from free
-        where ${whenText(keys)} returning id, ${names.map(askedName).join(', ')})
+        where ${whenText(keys, holds)} returning id, ${names.map(askedName).join(', ')})
       ${alsoOfMany} select id from changed`,
     'kept',
   )
@@ -209,10 +236,12 @@ const freeText = `free as (select asked.* from asked, lateral (select version fr
     where company = :company and id = :id for update skip locked) as locked
   where version = :seen)`
 
-function insertShape(events: number, deliveries: number): Statement<Values, Row> {
+function insertShape(events: number, deliveries: number, holds: boolean): Statement<Values, Row> {
   const columns = conversationColumns
   return onPostgres(
-    `with held as (select id from poppy_sessions where company = :company and id = :session_id for key share),
+    `with held as (select id from poppy_sessions where company = :company and id = :session_id${
+      holds ? ` and ${heldText(':session_id')}` : ''
+    } for key share),
     changed as (insert into poppy_conversations (company, ${columns.join(', ')})
       select cast(:company as text), ${columns.map((column) => `cast(:${column} as ${castOf(column)})`).join(', ')}
       from held returning id)${toldText(events)}, received as (${receiptSelect})${deliveredText(deliveries)} select id from changed`,
@@ -234,9 +263,11 @@ function kept(text: string, name: 'sqlite' | 'postgres'): Statement<Values, Row>
 }
 
 const columnList = conversationColumns.join(', ')
-const addConversation = onSqlite(`insert into poppy_conversations (company, ${columnList})
+const addText = (where: string) => `insert into poppy_conversations (company, ${columnList})
   select :company, ${conversationColumns.map((column) => `:${column}`).join(', ')}
-  from poppy_sessions held where held.company = :company and held.id = :session_id returning id`)
+  from poppy_sessions held where held.company = :company and held.id = :session_id${where} returning id`
+const addConversation = onSqlite(addText(''))
+const addHeld = onSqlite(addText(` and ${heldText(':session_id')}`))
 const addEvent = onSqlite(`insert into poppy_events ${eventColumns}
   values (:company, :id, :number, :type, :body, :writtenFor, :now)`)
 const hasReceipt = onSqlite(`select conversation_id as id from poppy_receipts

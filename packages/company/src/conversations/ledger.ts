@@ -4,7 +4,7 @@ import type { Outgoing } from '../webhooks/outgoing.ts'
 import type { NewDelivery } from '../webhooks/store.ts'
 import { careDue, type Timing } from './care.ts'
 import { eventId } from './cursor.ts'
-import { type EventValues, type Values, writeChange, writeNew } from './ledger-sql.ts'
+import { type EventValues, type Held, type Values, writeChange, writeNew } from './ledger-sql.ts'
 import type { ConversationParts } from './parts.ts'
 import type { ConversationRow, Decision, NewReceipt } from './row.ts'
 import { areWritten, findConversation, findReceipt } from './store.ts'
@@ -19,16 +19,18 @@ export interface Change extends Decision {
   readonly seen: ConversationRow
   /** Milliseconds since 1970. */
   readonly now: number
-  readonly receipt?: NewReceipt
+  readonly receipt?: NewReceipt | undefined
   /** Each change says when the conversation has to be looked at next: what that depends on. */
   readonly timing: Timing
+  /** Whose rights it was decided with, where they have to be the same at the moment at which it is made. */
+  readonly holds?: Held | undefined
   /** What the company's own systems are told of it, in its transaction; null or left out: nothing. */
   readonly outgoing?: Outgoing | null | undefined
 }
 
 /**
- * Makes a change. Null when something else happened since the row was seen, when an event of it is written already, or when
- * its message was accepted elsewhere at this moment: read, and decide again. Joins a transaction around it, which has to be
+ * Makes a change. Null when something else happened since the row was seen, when an event of it is written already, when its
+ * message was accepted elsewhere at this moment, or when the rights that it holds are others by now: read, and decide again. Joins a transaction around it, which has to be
  * given up when this is null.
  */
 export async function changeConversation(scope: Scope, change: Change): Promise<ConversationRow | null> {
@@ -41,6 +43,7 @@ export async function changeConversation(scope: Scope, change: Change): Promise<
     events: eventValues(change, next),
     deliveries: deliveriesOf(change, next),
     receipt: change.receipt === undefined ? null : receiptValues(change.receipt, change, next),
+    holds: change.holds ?? null,
   })
   return isMade ? next : null
 }
@@ -48,7 +51,7 @@ export async function changeConversation(scope: Scope, change: Change): Promise<
 /** What {@link insertConversation} came to. */
 export type Inserted =
   | { readonly kept: ConversationRow }
-  /** `taken`: its message was accepted before or at this moment. `gone`: the Session was. */
+  /** `taken`: its message was accepted before or at this moment. `gone`: the Session is, or the rights that are held are. */
   | { readonly kept: null; readonly because: 'taken' | 'gone' }
 
 /** Keeps a conversation with its first events and its first message's receipt. `seen` is the row before anything happened. */
@@ -64,6 +67,7 @@ export async function insertConversation(
     events: eventValues(change, next),
     deliveries: deliveriesOf(change, next),
     receipt: receiptValues(change.receipt, change, next),
+    holds: change.holds ?? null,
   })
   return outcome === 'kept' ? { kept: next } : { kept: null, because: outcome }
 }
@@ -83,12 +87,14 @@ const mostTries = 50
  * when there is no such conversation. `decide` is pure: it gives the change, or null for none, or throws. A change with an
  * event that is written already is none. After the commit whoever waits is told, and a turn that is due is begun.
  * @param seen the row as it was read a moment ago, which saves a round trip
+ * @param again what is done before it is decided again: what else it was decided by may have changed, too
  */
 export async function withConversation(
   parts: ConversationParts,
   id: string,
-  decide: (row: ConversationRow) => (Decision & { readonly receipt?: NewReceipt }) | null,
+  decide: (row: ConversationRow) => (Decision & Pick<Change, 'receipt' | 'holds'>) | null,
   seen?: ConversationRow,
+  again?: () => Promise<void>,
 ): Promise<Settled | null> {
   const scope = await parts.scope()
   return parts.queue.run(id, async () => {
@@ -119,6 +125,7 @@ export async function withConversation(
       // The same message was accepted at this moment, here or in another conversation: whoever asked finds its receipt.
       if (decided.receipt !== undefined && (await findReceipt(scope, decided.receipt)) !== null)
         return { row, isChanged: false }
+      await again?.()
     }
     throw new Error('A conversation changes faster than a change of it can be made.')
   })

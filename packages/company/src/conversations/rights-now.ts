@@ -1,8 +1,10 @@
+import { PoppyError } from '@poppyseed/protocol'
 import type { Principal } from '../sessions/principal.ts'
 import { isActive, principalOf, type SessionLimits } from '../sessions/rights.ts'
 import { peekSession } from '../sessions/store.ts'
 import type { Scope } from '../store/database.ts'
 import type { ConversationsTable } from '../store/tables.ts'
+import { type Caller, rightsOf } from './conversation.ts'
 
 /**
  * What may be done in a conversation at this moment (reading 22): with the rights of the token of the last accepted message, cut
@@ -65,4 +67,19 @@ export async function standingNow(parts: RightsParts, row: RightsOf): Promise<St
     }),
     session: isTheirs && session.blockedAt !== null ? 'blocked' : 'ended',
   }
+}
+
+/**
+ * Who came with a token, with the rights that it has at this moment: a request may be long on its way after it was authenticated.
+ * @throws PoppyError `invalid_token` where the Session is over, or its agent blocked
+ */
+export async function callerNow(parts: RightsParts, caller: Caller): Promise<Caller> {
+  const { principal, session } = await standingNow(parts, { ...rightsOf(caller), client_id: caller.principal.clientId })
+  if (session !== 'active')
+    throw new PoppyError('invalid_token', {
+      description: 'The Session Token is not valid.',
+      reason: `the Session was ${session} when the request had come whole`,
+    })
+  const { resource } = caller.principal
+  return { epoch: caller.epoch, principal: Object.freeze({ ...principal, resource }) }
 }

@@ -11,6 +11,7 @@ import { readMessage, readStart } from './message.ts'
 import { requireOwner } from './owning.ts'
 import type { ConversationParts } from './parts.ts'
 import { findOwn, pageText, readEvents } from './reading.ts'
+import { callerNow } from './rights-now.ts'
 import type { ConversationRow } from './row.ts'
 import type { Streams } from './streaming.ts'
 
@@ -69,16 +70,18 @@ export function conversationHandlers(
     },
 
     async handoff(request, id) {
-      const { principal } = await authenticate(request)
-      await findOwn(parts, id, principal)
+      const caller = await authenticate(request)
+      await findOwn(parts, id, caller.principal)
       await bodyOf(request)
+      const { principal } = await callerNow(parts, caller)
       return json(standing(await askForPerson(parts, id, principal)), 202)
     },
 
     async close(request, id) {
-      const { principal } = await authenticate(request)
-      await findOwn(parts, id, principal)
+      const caller = await authenticate(request)
+      await findOwn(parts, id, caller.principal)
       await bodyOf(request)
+      const { principal } = await callerNow(parts, caller)
       const closed = await closeConversation(parts, id, (row) => {
         requireOwner(row, principal)
         return true

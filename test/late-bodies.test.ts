@@ -1,0 +1,117 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { findConversation } from '../packages/company/src/conversations/store.ts'
+import { pageOf, said, standingOf } from './setup/converse.ts'
+import { type FreshStore, stores } from './setup/stores.ts'
+import { openStreams, reply } from './setup/streaming.ts'
+
+/**
+ * A request whose body comes late: its token was looked at when it began, and what it asks for is decided by the rights that there
+ * are when it has come whole (4.9, 7.11).
+ */
+
+describe.each(stores)('A body that comes late on $name', { timeout: 60_000 }, ({ missing, fresh }) => {
+  const test = it.skipIf(missing !== null)
+
+  async function signedIn(store: FreshStore) {
+    let authenticated = 0
+    const here = await openStreams(store, {
+      agents: {
+        block: () => {
+          authenticated += 1
+          return false
+        },
+      },
+    })
+    const { world, port } = here
+    const id = await here.start()
+    const tokens = await world.signIn(world.agent, here.tokens.session_id)
+    const path = `/poppy/conversations`
+
+    /** Sends a request up to the middle of its body; gives what sends the rest, and gives the answer. */
+    async function begin(below: string, body: unknown): Promise<() => Promise<string>> {
+      const url = `${world.origin}${path}${below}`
+      const text = JSON.stringify(body)
+      const socket = connect(port, '127.0.0.1')
+      onTestFinished(() => void socket.destroy())
+      const before = authenticated
+      const head = [
+        `POST ${path}${below} HTTP/1.1`,
+        'host: miramar.example',
+        'content-type: application/json',
+        `content-length: ${Buffer.byteLength(text)}`,
+        `authorization: DPoP ${tokens.access_token}`,
+        `dpop: ${await world.agent.proof('POST', url, tokens.access_token)}`,
+        'connection: close',
+      ]
+      socket.write(`${head.join('\r\n')}\r\n\r\n${text.slice(0, 1)}`)
+      await expect.poll(() => authenticated).toBeGreaterThan(before)
+      // It waits for its body once other requests have gone their way after it.
+      for (let count = 0; count < 3; count++) await here.talk.read('cnv_none')
+      return async () => {
+        let answer = ''
+        socket.setEncoding('utf8').on('data', (chunk: string) => {
+          answer += chunk
+        })
+        socket.write(text.slice(1))
+        await once(socket, 'close')
+        const status = /^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 'none'
+        const error = /"error":"(\w+)"/.exec(answer)?.[1]
+        return error === undefined ? status : `${status} ${error}`
+      }
+    }
+    const row = async (of: string) => findConversation(await here.parts.scope(), of)
+    const signOut = () => world.agent.revoke(tokens.refresh_token as string)
+    const toAccount = () => here.write(id, [reply('You have one booking.')], { account: 'acc-maya' })
+    return { here, world, id, begin, row, signOut, toAccount }
+  }
+
+  test.each(['/messages', '/handoff', '/close'])(
+    'to %s of a conversation that began signed in is refused, once the User has signed out [7.11.sign-in-required]',
+    async (below) => {
+      const { id, begin, row, signOut, toAccount } = await signedIn(await fresh())
+      await toAccount()
+      const before = await row(id)
+      const end = await begin(`/${id}${below}`, below === '/messages' ? { message: said('My room?') } : {})
+      await signOut()
+      expect(await end()).toBe('403 sign_in_required')
+      expect(await row(id)).toEqual(before)
+    },
+  )
+
+  test('with a message is accepted signed out where nothing needs a sign-in, and its turn has no other rights', async () => {
+    const { here, id, begin, row, signOut } = await signedIn(await fresh())
+    const further = await begin(`/${id}/messages`, { message: said('And dinner?') })
+    const first = await begin('', { message: { ...said('Another matter.'), id: 'msg_late' } })
+    await signOut()
+    expect(await further()).toBe('202')
+    expect(await first()).toBe('201')
+    expect(await row(id)).toMatchObject({ caller_account: null, grant_id: null, scopes: '' })
+    const again = await here.talk.start({ ...said('Another matter.'), id: 'msg_late' })
+    const { conversation_id: other } = await standingOf(again)
+    expect(await row(other)).toMatchObject({ caller_account: null, grant_id: null, scopes: '' })
+  })
+
+  test('of a Personal Agent that is blocked meanwhile changes nothing', async () => {
+    const { world, id, begin, row } = await signedIn(await fresh())
+    const before = await row(id)
+    const ends = [
+      await begin(`/${id}/messages`, { message: said('And dinner?') }),
+      await begin('', { message: said('Another matter.') }),
+      await begin('', { message: said('Between us.'), parent_conversation_id: id }),
+      await begin(`/${id}/close`, {}),
+    ]
+    await world.company.agents.block(world.agent.clientId)
+    for (const end of ends) expect(await end()).toBe('401 invalid_token')
+    expect(await row(id)).toEqual(before)
+  })
+
+  test('and well is accepted with all that its token gives', async () => {
+    const { here, id, begin, row } = await signedIn(await fresh())
+    const end = await begin(`/${id}/messages`, { message: said('And dinner?') })
+    expect(await end()).toBe('202')
+    expect(await row(id)).toMatchObject({ caller_account: 'acc-maya', scopes: 'poppy:read poppy:write' })
+    expect((await pageOf(await here.talk.read(id))).events.length).toBeGreaterThan(2)
+  })
+})
