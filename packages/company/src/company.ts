@@ -12,7 +12,7 @@ import { findAgent, isAgentBlocked } from './agents/store.ts'
 import { type BrowserReader, readBrowserPrincipal } from './browser/browser-principal.ts'
 import { readCookies } from './browser/cookie.ts'
 import { createChanges } from './changes/changes.ts'
-import { anything } from './changes/wide-ears.ts'
+import { anything, blockedAgents } from './changes/wide-ears.ts'
 import { type CheckedConfig, type CompanyConfig, checkConfig } from './config.ts'
 import { standardTiming } from './conversations/care.ts'
 import { createConversations } from './conversations/create-conversations.ts'
@@ -483,7 +483,13 @@ export function createCompany(config: CompanyConfig): Company {
         ? null
         : lifecycle.run(() => readBrowserPrincipal(request, browsers)),
     accounts,
-    agents: createAgents({ scope: lifecycle.scope, now, log, allowHttp: development, rightsChanged }),
+    agents: createAgents({
+      ...{ scope: lifecycle.scope, now, log, allowHttp: development },
+      rightsChanged() {
+        rightsChanged()
+        if (checked.conversations !== null) changes.changed(blockedAgents)
+      },
+    }),
     operations: Object.freeze(operations.ofCompany),
     conversations: Object.freeze(conversations?.ofCompany ?? withoutConversations()),
     start: lifecycle.start,

@@ -164,6 +164,20 @@ export function tellOthers({ scope, log, local, ears }: OthersOptions): Others {
   }
 }
 
+/**
+ * Tells all instances of a Company of changes that were made beside them, such as by a command. False where it could not be
+ * told: then they find it by looking.
+ */
+export async function tellInstances({ db, company }: Scope, changed: readonly string[]): Promise<boolean> {
+  try {
+    await db.notices?.send(company, packed(crypto.randomUUID().slice(0, 8), changed))
+    return db.notices !== undefined
+  } catch {
+    // What was done is done and committed, and whoever did it is told that this is heard later.
+    return false
+  }
+}
+
 /** Lines in as few texts as they fit in, each with its sender first. */
 export function packed(sender: string, lines: readonly string[]): readonly string[] {
   const texts: string[] = []

@@ -6,6 +6,9 @@
 /** What stands for a change of what has no id of its own: who of the company's people is here, and what Sessions may do. */
 export const anything = '*'
 
+/** What stands for a change of which Personal Agents the company keeps out. */
+export const blockedAgents = '*/blocked'
+
 /** What stands for a change of whether anybody listens to a conversation. */
 export const listeningTo = (conversationId: string): string => `${conversationId}/listening`
 

@@ -1,5 +1,7 @@
 import { type Agents, type BlockedAgent, createAgents } from '../agents/blocking.ts'
 import { agentsOnRecord, findAgent } from '../agents/store.ts'
+import { tellInstances } from '../changes/other-instances.ts'
+import { anything, blockedAgents } from '../changes/wide-ears.ts'
 import type { Logger, Scope } from '../store/database.ts'
 import { CommandError } from './command-error.ts'
 import { clean, type Output, table } from './terminal.ts'
@@ -33,6 +35,12 @@ async function typed<T>(work: Promise<T>, hint: string): Promise<T> {
   }
 }
 
+/** Has the instances that run hear of it at once; says so where they hear of it later. */
+async function tellThem({ scope, output }: AgentsContext): Promise<void> {
+  if (!(await tellInstances(scope, [blockedAgents, anything])))
+    output.line('What is open at a running instance hears of it within a few seconds.')
+}
+
 /** Keeps an agent out. */
 export async function block(context: AgentsContext, clientId: string, reason: string | undefined): Promise<void> {
   const { output, scope, where } = context
@@ -47,6 +55,7 @@ export async function block(context: AgentsContext, clientId: string, reason: st
     `${output.bold(clean(clientId))} ${done ? 'is blocked' : 'was blocked already'} at ${clean(scope.company)}.`,
   )
   if (done) output.line('It is out with its next request. Nothing of it was deleted.')
+  if (done) await tellThem(context)
   if (!isKnown) output.line('No agent of this name has been here. If that is news to you, look for a typing error.')
   output.line(`Next: poppyseed agents ${isKnown ? 'blocked' : 'list'}${where}`)
 }
@@ -56,6 +65,7 @@ export async function unblock(context: AgentsContext, clientId: string): Promise
   const { output, scope, where } = context
   const hint = `Try: poppyseed agents blocked${where}`
   const done = await typed(agentsOf(context).unblock(clientId), hint)
+  if (done) await tellThem(context)
   output.value({ company: scope.company, clientId, blocked: false, changed: done })
   output.line(
     `${output.bold(clean(clientId))} ${done ? 'is no longer blocked' : 'was not blocked'} at ${clean(scope.company)}.`,

@@ -1,4 +1,6 @@
 import { PoppyError } from '@poppyseed/protocol'
+import type { Ear } from '../changes/changes.ts'
+import { blockedAgents } from '../changes/wide-ears.ts'
 import { streamResponse } from '../http/event-stream.ts'
 import type { ConversationParts } from './parts.ts'
 import type { ConversationRow } from './row.ts'
@@ -79,7 +81,13 @@ export function createStreams({ settings, ending, ...parts }: StreamsOptions): S
       if (streams.size > 0) return
       clearInterval(timer)
       timer = undefined
+      changes.leave(blockedAgents, blocks)
     },
+  }
+
+  /** 4.1: whoever is blocked hears nothing more: all are looked at at once, for that happens rarely. */
+  const blocks: Ear = {
+    told: () => void closeEnded([...streams]).catch(keeper.failed),
   }
 
   /** 4.9: pieces are of the account as well, so who gets them is looked at again: for all that were told meanwhile at once. */
@@ -171,6 +179,7 @@ export function createStreams({ settings, ending, ...parts }: StreamsOptions): S
         after,
         closesAt: Math.min(longest, reader.expiresAt * 1000),
       })
+      if (streams.size === 0) changes.listen(blockedAgents, blocks)
       streams.add(stream)
       more(ofClient, reader.principal.clientId)
       more(ofSession, reader.principal.sessionId)
