@@ -1,13 +1,21 @@
 import { describe, expect, it } from 'vitest'
 import { apiPathsOf } from '../packages/company/src/inbox/api-paths.ts'
 import { inboxPaths } from '../packages/company/src/inbox/paths.ts'
-import { ask, type Caller, canaries, companyAt, everythingIn, type Spot, spots } from './setup/authority.ts'
+import {
+  agentsCookie,
+  ask,
+  type Caller,
+  canaries,
+  companyAt,
+  everythingIn,
+  type Spot,
+  spots,
+} from './setup/authority.ts'
 import { asked } from './setup/bookings.ts'
 import { converse, said, standingOf } from './setup/converse.ts'
-import { omar, patiently, rita } from './setup/front-desk.ts'
+import { greta, omar, patiently, rita } from './setup/front-desk.ts'
 import { atDesk } from './setup/inbox.ts'
 import { stores } from './setup/stores.ts'
-import type { World } from './setup/world.ts'
 
 // Everything that the staff inbox has, at a real port, asked by everybody who may not: refused, with nothing changed and nothing
 // told. What there is comes from the routes themselves.
@@ -29,6 +37,7 @@ async function desk(store: Parameters<typeof companyAt>[0], config: Parameters<t
   const { conversation_id: conversation } = await standingOf(await talk.start(said(canaries.said)))
   const staff = company.conversations
   await expect.poll(async () => (await staff.read(conversation)).conversation.status, patiently).toBe('queued')
+  await staff.present(greta)
   await staff.take(conversation, rita)
   await staff.note(conversation, rita, canaries.noted)
   await staff.openAccount(conversation, rita)
@@ -45,20 +54,6 @@ async function desk(store: Parameters<typeof companyAt>[0], config: Parameters<t
     rita: { headers: { cookie: 'desk=rita' }, token: await token(ritas) } satisfies Caller,
     omar: { headers: { cookie: 'desk=omar' }, token: await token(omars) } satisfies Caller,
   }
-}
-
-/** The cookie of a browser that the agent joined to its Session (5). */
-async function agentsCookie(world: World, sessionId: string): Promise<string> {
-  const assertion = await world.agent.browserAssertion(sessionId, `${world.origin}/bookings`)
-  const joined = await fetch(`${world.origin}/poppy/browser-session`, {
-    method: 'POST',
-    redirect: 'manual',
-    body: new URLSearchParams({ assertion }),
-    headers: { origin: 'null', 'sec-fetch-site': 'cross-site' },
-  })
-  const cookie = joined.headers.get('set-cookie')?.split(';')[0] ?? ''
-  expect(cookie).not.toBe('')
-  return cookie
 }
 
 it('the table has each address of the inbox', () => {

@@ -1,4 +1,4 @@
-import { type CompanyConfig, operation, type Staff, succeeded, tool } from 'poppyseed'
+import { type CompanyAgent, type CompanyConfig, operation, type Staff, succeeded, tool } from 'poppyseed'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { asked, lists } from './setup/bookings.ts'
@@ -84,20 +84,24 @@ const ofAnybody: Readonly<Record<string, Act>> = {
   offered: (staff, id, who) => staff.offered(id, who),
 }
 
-async function desk(fresh: FreshStore, scope = 'poppy:read poppy:write') {
+async function desk(fresh: FreshStore, scope = 'poppy:read poppy:write', agent?: CompanyAgent) {
   const { ran, tools, operations } = counted()
-  const config: Partial<CompanyConfig> = { tools, operations }
+  const config: Partial<CompanyConfig> = { tools, operations, ...(agent === undefined ? {} : { agent }) }
   const made = await makeFrontDesk(fresh, { ...config, prepare: lists })
   const db = await fresh.open()
   const { talk, signedIn } = await made.signIn(scope)
-  const { conversation_id: id } = await standingOf(await talk.start(said('Something, please.')))
-  // Nobody is here, and it says so: from then on nothing happens by itself.
-  await expect.poll(async () => (await made.read(id, talk)).status, patiently).toBe('idle')
+  async function begin(): Promise<string> {
+    const { conversation_id } = await standingOf(await talk.start(said('Something, please.')))
+    // Nobody is here, and it says so: from then on nothing happens by itself.
+    await expect.poll(async () => (await made.read(conversation_id, talk)).status, patiently).toBe('idle')
+    return conversation_id
+  }
+  const id = await begin()
   /** All that an act could leave behind. */
-  const everything = async () => ({
+  const everything = async (at = id) => ({
     ran: [...ran],
-    ...(await made.staff.read(id)),
-    audit: (await made.staff.audit()).entries,
+    ...(await made.staff.read(at)),
+    audit: (await made.staff.audit({ limit: 200 })).entries,
     operations: (await made.worlds[0]?.company.operations.list())?.operations,
   })
   /** Tries each, and gives what each was told, having seen that nothing came of any. */
@@ -122,6 +126,8 @@ async function desk(fresh: FreshStore, scope = 'poppy:read poppy:write') {
     config,
     ran,
     id,
+    begin,
+    everything,
     talk,
     talkSignedOut: made.talk,
     signedIn,
@@ -132,8 +138,52 @@ async function desk(fresh: FreshStore, scope = 'poppy:read poppy:write') {
   }
 }
 
+/** What says what there is, about no conversation or about many: it changes none of them. */
+const reading = ['queue', 'heldBy', 'list', 'counts', 'lastMessages', 'colleagues', 'search', 'audit']
+/** What somebody does of themselves: there is no conversation to have. */
+const ofThemselves = ['present', 'withdraw', 'takeNext']
+
 const onlyTools = (acts: Readonly<Record<string, Act>>) =>
   Object.fromEntries(Object.entries(acts).filter(([name]) => /^(callTool|reviseOperation|openAccount)/.test(name)))
+
+describe.each(stores)('staff with authority, on $name,', { timeout: 60_000 }, ({ missing, fresh }) => {
+  const test = it.skipIf(missing)
+  const echo: CompanyAgent = async function* () {
+    yield { type: 'text', text: 'Yes.' }
+  }
+  /** What needs no conversation in hand to be read, and changes nothing of it. */
+  const reads = ['noteRead', 'read', 'account', 'offered']
+
+  // What the refusals below are worth: each of the same calls does something where nothing is missing.
+  test.each(['poppy:read poppy:write', 'poppy:read poppy:write loyalty'])(
+    'do each of it where the customer allows %s, once, and it stands in the record',
+    async (scope) => {
+      const { staff, begin, everything, client } = await desk(await fresh(), scope, echo)
+      const isLoyal = scope.includes('loyalty')
+      const all = Object.keys({ ...ofTheHolder(''), ...ofAnybody })
+      // No right is left to ask for where there are all.
+      for (const name of all.filter((one) => (one === 'callTool loyal') === isLoyal)) {
+        const id = await begin()
+        const opn = name === 'reviseOperation' ? (await client.propose('books')).operation_id : 'opn_none'
+        const act = { ...ofTheHolder(opn), ...ofAnybody }[name] as Act
+        if (name !== 'take') await staff.take(id, rita)
+        if (name === 'closeAccount') await staff.openAccount(id, rita)
+        const before = await everything(id)
+        expect([name, await refused(act(staff, id, rita))]).toEqual([name, 'done'])
+        const { audit, ran } = await everything(id)
+        expect([name, audit.length]).toEqual([name, before.audit.length + (reads.slice(1).includes(name) ? 0 : 1)])
+        const tool = name === 'reviseOperation' ? 'books' : name.split(' ')[1]
+        expect([name, ran]).toEqual([name, [...before.ran, ...(tool === undefined ? [] : [tool])]])
+      }
+    },
+  )
+
+  test('are tried with each function that there is', async () => {
+    const { staff } = await desk(await fresh())
+    const acts = Object.keys({ ...ofTheHolder(''), ...ofAnybody }).map((name) => name.split(' ')[0] as string)
+    expect(Object.keys(staff).toSorted()).toEqual([...new Set([...acts, ...reading, ...ofThemselves])].toSorted())
+  })
+})
 
 describe.each(stores)('staff without authority, on $name,', { timeout: 60_000 }, ({ missing, fresh }) => {
   const test = it.skipIf(missing)

@@ -1,4 +1,4 @@
-import type { CompanyConfig, Store } from 'poppyseed'
+import { type CompanyConfig, operation, type Store, unknown } from 'poppyseed'
 import type { InboxParts } from '../../packages/company/src/inbox/parts.ts'
 import { inboxRoutes } from '../../packages/company/src/inbox/routes.ts'
 import type { Database } from '../../packages/company/src/store/database.ts'
@@ -37,8 +37,8 @@ export const spots: readonly Spot[] = Object.entries(
 )
 
 /** What would make an act do something, if whoever sends it might. */
-const bodies: Readonly<Record<string, (about: About) => Readonly<Record<string, unknown>>>> = {
-  give: () => ({ to: 'omar' }),
+export const bodies: Readonly<Record<string, (about: About) => Readonly<Record<string, unknown>>>> = {
+  give: () => ({ to: 'greta' }),
   reply: () => ({ text: 'Forged.' }),
   note: () => ({ text: 'Forged.' }),
   'hand-back': () => ({ note: 'Forged.', text: 'Forged.' }),
@@ -48,11 +48,14 @@ const bodies: Readonly<Record<string, (about: About) => Readonly<Record<string, 
   revise: ({ operation }) => ({ operation_id: operation, revision: 1, input: { nights: 3 } }),
   close: () => ({ reason: 'Forged.' }),
   settle: () => ({ outcome: 'failed', reason: 'Forged.', why: 'Forged.' }),
+  'send-all-again': () => ({ since: '2026-01-01T00:00:00.000Z' }),
 }
 
 export interface About {
   readonly conversation: string
   readonly operation: string
+  /** A delivery of a webhook that was given up. */
+  readonly delivery?: string
 }
 
 /** Who asks: what goes with each request, and the token of a form that they got hold of. */
@@ -67,7 +70,11 @@ let sent = 0
 
 /** Asks. A stream that was opened is let go at once. */
 export async function ask(origin: string, spot: Spot, about: About, caller: Caller) {
-  const id = spot.pattern.includes('/operations/*') ? about.operation : about.conversation
+  const id = spot.pattern.includes('/operations/*')
+    ? about.operation
+    : spot.pattern.includes('/deliveries/*')
+      ? (about.delivery ?? 'dlv_none')
+      : about.conversation
   const url = origin + spot.pattern.replace('*', id)
   sent += 1
   const once = `attack-${String(sent).padStart(8, '0')}`
@@ -108,6 +115,16 @@ function formOf(given: Readonly<Record<string, unknown>>, token: string, once: s
   return fields
 }
 
+/** Rooms that nobody knows the fate of: what staff settle. */
+export const lostRoom = operation({
+  name: 'lost_room',
+  description: 'Books a room, and nobody knows what came of it.',
+  scope: 'poppy:write',
+  propose: () => ({ summary: 'A room for 90 €.', terms: { price: '90.00' } }),
+  perform: () => unknown(),
+  reconcile: () => unknown(),
+})
+
 /** All that the store has, but the record of who looked and who is here. */
 export async function everythingIn({ query }: Database): Promise<Readonly<Record<string, readonly string[]>>> {
   const tables = (await query.introspection.getTables()).map(({ name }) => name)
@@ -129,6 +146,20 @@ export const canaries = {
   noted: 'canary-noted-77aa',
   card: 'canary-card-0e9d',
 } as const
+
+/** The cookie of a browser that the agent joined to its Session (5). */
+export async function agentsCookie(world: World & { readonly origin: string }, sessionId: string): Promise<string> {
+  const assertion = await world.agent.browserAssertion(sessionId, `${world.origin}/bookings`)
+  const joined = await fetch(`${world.origin}/poppy/browser-session`, {
+    method: 'POST',
+    redirect: 'manual',
+    body: new URLSearchParams({ assertion }),
+    headers: { origin: 'null', 'sec-fetch-site': 'cross-site' },
+  })
+  const cookie = joined.headers.get('set-cookie')?.split(';')[0] ?? ''
+  if (cookie === '') throw new Error(`the browser was not joined: ${joined.status}`)
+  return cookie
+}
 
 /** A Company at a port of its own. */
 export async function companyAt(

@@ -9,6 +9,7 @@ import type { Tokens } from './world.ts'
 
 export const rita: Staff = { id: 'rita', name: 'Rita Alvarez' }
 export const omar: Staff = { id: 'omar', name: 'Omar Haddad' }
+export const greta: Staff = { id: 'greta', name: 'Greta' }
 
 /** When people are there: the world's clock begins on a Monday at noon in London. */
 export const openingHours = { timeZone: 'Europe/London', mon: '09:00-18:00', fri: '09:00-18:00' } as const

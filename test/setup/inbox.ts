@@ -1,6 +1,6 @@
 import type { CompanyConfig, SignedInStaff } from 'poppyseed'
 import type { InboxView } from '../../packages/company/src/inbox/view.ts'
-import { omar, rita } from './front-desk.ts'
+import { greta, omar, rita } from './front-desk.ts'
 import type { World } from './world.ts'
 
 /** Members of staff in their browsers, at the staff inbox: by pages and forms, and as the pages' own script asks. */
@@ -8,7 +8,7 @@ import type { World } from './world.ts'
 const people: Readonly<Record<string, SignedInStaff>> = {
   rita,
   omar,
-  greta: { id: 'greta', name: 'Greta', locale: 'de-DE' },
+  greta: { ...greta, locale: 'de-DE' },
 }
 
 /** The company's own login: a cookie that says who it is. */

@@ -52,6 +52,7 @@ import { watchFetches } from './telemetry/watch-fetches.ts'
 import { createMcpEndpoint } from './tools/mcp.ts'
 import { createToolRegistry } from './tools/registry.ts'
 import type { PrincipalWith, ScopeNeed } from './tools/tool.ts'
+import { type CompanyWebhooks, createCompanyWebhooks } from './webhooks/company-webhooks.ts'
 import { createDeliveries } from './webhooks/delivery.ts'
 import { createOutgoing } from './webhooks/outgoing.ts'
 import { type DeliveryBacklog, deliveryBacklog } from './webhooks/store.ts'
@@ -106,6 +107,8 @@ export interface Company {
   readonly operations: CompanyOperations
   /** Conversations, as the company's own people see them, and what they do in them (7.9). */
   readonly conversations: CompanyConversations
+  /** Deliveries of webhooks that were given up: seen, and sent again. */
+  readonly webhooks: CompanyWebhooks
   /** Opens and migrates the store. The first request does it too; calling it first shows a wrong store at once. */
   readonly start: () => Promise<void>
   /**
@@ -257,6 +260,13 @@ export function createCompany(config: CompanyConfig): Company {
   })
   if (checked.conversations !== null || checked.operations.list.length > 0) durable.push(...deliveries.durable)
   const outgoing = createOutgoing({ endpoints: checked.webhooks, random, poke: deliveries.poke })
+  const webhooks = createCompanyWebhooks({
+    scope: lifecycle.scope,
+    endpoints: checked.webhooks,
+    now,
+    random,
+    poke: deliveries.poke,
+  })
   const operations = createOperations({
     operations: checked.operations.list,
     changes,
@@ -409,6 +419,7 @@ export function createCompany(config: CompanyConfig): Company {
             settings: checked.inbox,
             conversations: conversations?.ofCompany ?? null,
             operations: checked.operations.list.length === 0 ? null : operations.ofCompany,
+            webhooks: checked.webhooks.length === 0 ? null : webhooks,
             forms: createSealer(deriveKeyring(checked.secrets, 'form')),
             issuer: addresses.issuer,
             origin,
@@ -492,6 +503,7 @@ export function createCompany(config: CompanyConfig): Company {
     }),
     operations: Object.freeze(operations.ofCompany),
     conversations: Object.freeze(conversations?.ofCompany ?? withoutConversations()),
+    webhooks: Object.freeze(webhooks),
     start: lifecycle.start,
     close: async (options) => lifecycle.close(options),
     work: lifecycle.work,

@@ -109,6 +109,10 @@ export function createCompany(config: CompanyConfig): Company {
       offered: async (...asked) => (await load()).conversations.offered(...asked),
       close: async (...asked) => (await load()).conversations.close(...asked),
     }),
+    webhooks: Object.freeze<Company['webhooks']>({
+      givenUp: async (...asked) => (await load()).webhooks.givenUp(...asked),
+      sendAgain: async (...asked) => (await load()).webhooks.sendAgain(...asked),
+    }),
     start: async () => (await load()).start(),
     close: async (options) => (await load()).close(options),
     work: async () => (await load()).work(),

@@ -85,6 +85,13 @@ export {
   tool,
 } from './tools/tool.ts'
 export { ToolError } from './tools/tool-error.ts'
+export type {
+  CompanyWebhooks,
+  GivenUpAsked,
+  GivenUpDelivery,
+  GivenUpPage,
+  SendAgain,
+} from './webhooks/company-webhooks.ts'
 export type { WebhookSettings } from './webhooks/settings.ts'
 export type { DeliveryBacklog } from './webhooks/store.ts'
 export { type VerifyWebhookOptions, verifyWebhook } from './webhooks/verify.ts'

@@ -309,6 +309,7 @@ const columns = {
     operation_id: 'operation',
     due_at: 'none',
     attempts: 'none',
+    last_try: 'none',
     created_at: 'none',
     given_up_at: 'none',
   },

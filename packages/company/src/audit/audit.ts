@@ -28,6 +28,7 @@ export const auditActs = [
   'settled',
   'cancelled',
   'searched',
+  'sent_again',
 ] as const
 
 /** See {@link auditActs}. */

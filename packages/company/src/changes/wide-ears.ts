@@ -26,7 +26,7 @@ export interface WideEars {
   readonly changed: (what: string | null) => void
 }
 
-/** Milliseconds between two times that they are told. */
+/** Milliseconds between two times that they are told: the first news after quiet is told at once, what follows is gathered. */
 const pause = 50
 /** With more, they are told that there is much. */
 const most = 1_000
@@ -36,15 +36,34 @@ export function createWideEars(): WideEars {
   const ears = new Set<WideEar>()
   let changed = new Set<string>()
   let isUnknown = false
+  /** Runs until they may be told again. */
   let timer: NodeJS.Timeout | undefined
+  /** What changes in the same turn of the event loop is told together. */
+  let soon: NodeJS.Immediate | undefined
 
   function takeAll(): ReadonlySet<string> | null {
-    clearTimeout(timer)
-    timer = undefined
     const taken = isUnknown ? null : changed
     changed = new Set()
     isUnknown = false
     return taken
+  }
+
+  function stop(): void {
+    clearTimeout(timer)
+    clearImmediate(soon)
+    timer = undefined
+    soon = undefined
+    takeAll()
+  }
+
+  function tell(): void {
+    soon = undefined
+    timer = setTimeout(() => {
+      timer = undefined
+      if (isUnknown || changed.size > 0) tell()
+    }, pause).unref()
+    const taken = takeAll()
+    for (const ear of ears) ear.told(taken)
   }
 
   return {
@@ -52,17 +71,14 @@ export function createWideEars(): WideEars {
       ears.add(ear)
       return () => {
         ears.delete(ear)
-        if (ears.size === 0) takeAll()
+        if (ears.size === 0) stop()
       }
     },
     changed(what) {
       if (ears.size === 0) return
       if (what === null || changed.size >= most) isUnknown = true
       else changed.add(what)
-      timer ??= setTimeout(() => {
-        const taken = takeAll()
-        for (const ear of ears) ear.told(taken)
-      }, pause).unref()
+      if (timer === undefined) soon ??= setImmediate(tell)
     },
   }
 }

@@ -207,7 +207,7 @@ describe.each(stores)('What staff do, on $name,', { timeout: 60_000 }, ({ missin
       expect(await state(omar)).toBe('closed')
       await second.staff.openAccount(id, rita)
       expect((await audit()).filter(({ did }) => did === 'rita account_opened')).toEqual([
-        { did: 'rita account_opened', conversation: id, detail: { grant: 'g', epoch: 0 } },
+        { did: 'rita account_opened', conversation: id, detail: { grant: 'g', epoch: 0, scopes: 'poppy:read' } },
       ])
       expect(await settled(second.staff.closeAccount(id, omar))).toBe('held_by_other')
       await second.staff.closeAccount(id, rita)

@@ -3,7 +3,14 @@ import type { ToolOutcome } from '../company-agent/turn.ts'
 import type { ConversationRecord } from '../conversations/staff-view.ts'
 import { failed, succeeded } from '../operations/outcome.ts'
 import type { ApiAsked } from './api-asked.ts'
-import { type ApiCall, type ApiOperation, apiOperation, conversationsOf, operationsOf } from './api-operation.ts'
+import {
+  type ApiCall,
+  type ApiOperation,
+  apiOperation,
+  conversationsOf,
+  operationsOf,
+  webhooksOf,
+} from './api-operation.ts'
 import { accountToWire, colleaguesOf } from './api-reads.ts'
 import { calledToWire, conversationToWire, operationToWire } from './api-writing.ts'
 import type { InboxParts } from './parts.ts'
@@ -227,6 +234,27 @@ export const apiActs = {
       const settled = await operationsOf(parts).settle(id, outcome, { by: staff, why: asked.why }, options)
       return { operation: operationToWire(settled) }
     },
+  }),
+
+  'POST /deliveries/*/send-again': apiOperation({
+    name: 'sendDeliveryAgain',
+    summary: 'Sends a delivery again that was given up: at once, with the same `webhook-id`, signed anew',
+    needs: 'webhooks',
+    asked: 'Nothing',
+    answer: 'SentAgain',
+    takesKey: true,
+    run: ({ parts, id, staff, options }) => webhooksOf(parts).sendAgain({ delivery: id }, { by: staff }, options),
+  }),
+
+  'POST /deliveries/send-all-again': apiOperation({
+    name: 'sendDeliveriesAgain',
+    summary: 'The same for all that were given up since a time; 10,000 at most, then call it again until it is 0',
+    needs: 'webhooks',
+    asked: 'SendAllAgain',
+    answer: 'SentAgain',
+    takesKey: true,
+    run: ({ parts, staff, asked: { since }, options }) =>
+      webhooksOf(parts).sendAgain({ since: Math.max(0, Date.parse(since)) }, { by: staff }, options),
   }),
 } as const
 

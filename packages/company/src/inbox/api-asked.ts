@@ -61,6 +61,13 @@ export const askedSchemas = {
     name: z.string().min(1).max(200).optional(),
     ...page,
   }),
+  DeliveriesQuery: z.strictObject({
+    since: z.iso.datetime({ offset: true }).optional().describe('Those that were given up since then'),
+    ...page,
+  }),
+  SendAllAgain: z.strictObject({
+    since: z.iso.datetime({ offset: true }).describe('Those that were given up since then'),
+  }),
   Give: z.strictObject({ to: z.string().min(1).max(200).describe('The id of a colleague who is here') }),
   Reply: z
     .strictObject({ text: text.optional(), data: data.optional() })

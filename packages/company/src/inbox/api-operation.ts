@@ -15,7 +15,7 @@ export interface ApiCall<Asked extends ApiAsked> {
   readonly me: SignedInStaff
   /** The same, as the company's functions take it. */
   readonly staff: Staff
-  /** Of the conversation or the operation in the path; empty where there is none. */
+  /** Of the conversation, the operation or the delivery in the path; empty where there is none. */
   readonly id: string
   readonly asked: AskedValue<Asked>
   /** With `Idempotency-Key`: the same act with the same key is done once. */
@@ -29,7 +29,7 @@ export interface ApiOperation {
   readonly summary: string
   readonly description?: string
   /** What there has to be at the Company; left out: either. */
-  readonly needs?: 'conversations' | 'operations'
+  readonly needs?: 'conversations' | 'operations' | 'webhooks'
   readonly asked: ApiAsked
   readonly answer: ApiAnswer
   /** Whether the same key does it once. */
@@ -59,6 +59,12 @@ export function conversationsOf({ conversations }: InboxParts): NonNullable<Inbo
 export function operationsOf({ operations }: InboxParts): NonNullable<InboxParts['operations']> {
   if (operations === null) throw new PoppyError('not_found', { description: 'This company has no operations.' })
   return operations
+}
+
+/** @throws PoppyError `not_found` where the Company has none */
+export function webhooksOf({ webhooks }: InboxParts): NonNullable<InboxParts['webhooks']> {
+  if (webhooks === null) throw new PoppyError('not_found', { description: 'This company has no webhooks.' })
+  return webhooks
 }
 
 /** Reads on from a cursor, which only whoever gave it can tell from another text. @throws PoppyError `invalid_cursor` */

@@ -7,15 +7,11 @@ import type { InboxParts } from './parts.ts'
 /** All that the JSON API of the inbox has, by method and path. */
 export const apiOperations: Readonly<Record<ApiEndpoint, ApiOperation>> = { ...apiReads, ...apiActs }
 
-/** What it has at a Company: nothing of conversations where there are none, nor of operations. */
-export function apiOperationsOf({
-  conversations,
-  operations,
-}: Pick<InboxParts, 'conversations' | 'operations'>): readonly (readonly [ApiEndpoint, ApiOperation])[] {
+/** What it has at a Company: nothing of conversations where there are none, nor of operations or webhooks. */
+export function apiOperationsOf(
+  parts: Pick<InboxParts, 'conversations' | 'operations' | 'webhooks'>,
+): readonly (readonly [ApiEndpoint, ApiOperation])[] {
   return apiEndpoints
     .map((endpoint) => [endpoint, apiOperations[endpoint]] as const)
-    .filter(([, { needs }]) => {
-      if (needs === undefined) return true
-      return (needs === 'conversations' ? conversations : operations) !== null
-    })
+    .filter(([, { needs }]) => needs === undefined || parts[needs] !== null)
 }

@@ -17,9 +17,17 @@ const reads = [
   'GET /audit',
   'GET /operations',
   'GET /operations/*',
+  'GET /deliveries',
 ] as const
 
-const acts = ['POST /present', 'POST /leave', 'POST /take-next', 'POST /operations/*/settle'] as const
+const acts = [
+  'POST /present',
+  'POST /leave',
+  'POST /take-next',
+  'POST /operations/*/settle',
+  'POST /deliveries/*/send-again',
+  'POST /deliveries/send-all-again',
+] as const
 
 /** All that can be asked: method and path. */
 export type ApiEndpoint = (typeof reads)[number] | (typeof acts)[number] | `POST /conversations/*/${ConversationAct}`

@@ -2,7 +2,7 @@ import { PoppyError } from '@poppyseed/protocol'
 import { readAudit } from '../audit/reading.ts'
 import { inboxCounts } from '../conversations/inbox-counts.ts'
 import { staffSeen } from '../conversations/presence.ts'
-import { apiOperation, conversationsOf, operationsOf, readingOn } from './api-operation.ts'
+import { apiOperation, conversationsOf, operationsOf, readingOn, webhooksOf } from './api-operation.ts'
 import {
   conversationsToWire,
   conversationToWire,
@@ -217,10 +217,38 @@ export const apiReads = {
       }
     },
   }),
+
+  'GET /deliveries': apiOperation({
+    name: 'listGivenUpDeliveries',
+    summary:
+      'Deliveries of webhooks that were given up, what was given up last first; nothing of what was said in them',
+    needs: 'webhooks',
+    asked: 'DeliveriesQuery',
+    answer: 'Deliveries',
+    async run({ parts, asked: { since, after, limit } }) {
+      const webhooks = webhooksOf(parts)
+      const from = since === undefined ? undefined : Math.max(0, Date.parse(since))
+      const page = await readingOn(after, () => webhooks.givenUp(given({ since: from, after, limit })))
+      return {
+        deliveries: page.deliveries.map((one) => ({
+          id: one.id,
+          webhook: one.webhook,
+          event: one.event,
+          tries: one.tries,
+          last_try: one.lastTry,
+          conversation_id: one.conversation,
+          operation_id: one.operation,
+          created_at: time(one.createdAt),
+          given_up_at: time(one.givenUpAt),
+        })),
+        after: page.after,
+      }
+    },
+  }),
 } as const
 
-/** Which grant an account was opened under is for the Company to compare: its id leaves it nowhere. */
-function told({ grant: _, epoch: __, ...detail }: Readonly<Record<string, unknown>>): Record<string, unknown> | null {
+/** Which grant an account was opened under, and with which rights, is for the Company to compare: it leaves it nowhere. */
+function told({ grant: _, epoch: __, scopes: ___, ...detail }: Readonly<Record<string, unknown>>): Record<string, unknown> | null {
   return Object.keys(detail).length === 0 ? null : detail
 }
 

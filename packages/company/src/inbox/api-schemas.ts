@@ -167,6 +167,23 @@ export const answerSchemas = {
       }),
     ),
   }),
+  Deliveries: z.object({
+    deliveries: z.array(
+      z.object({
+        id: id.describe('The `webhook-id` that its receiver saw, and sees again'),
+        webhook: z.string().nullable().describe('By its place in the configuration; null where it is no longer there'),
+        event: z.string(),
+        tries: z.int(),
+        last_try: z.string().nullable().describe('What came of the last try, such as `status 503`'),
+        conversation_id: id.nullable(),
+        operation_id: id.nullable(),
+        created_at: time,
+        given_up_at: time,
+      }),
+    ),
+    after,
+  }),
+  SentAgain: z.object({ number: z.int().describe('How many are sent again') }),
   OperationChanged: z.object({ operation: operationRecordSchema }),
   Done: z.object({ staff: staffSchema }),
 } as const

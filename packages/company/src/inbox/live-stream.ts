@@ -26,10 +26,11 @@ export interface AboutLive {
 }
 
 /**
- * Milliseconds between two events that aren't of the open conversation. A conversation often begins and is handed over in the
- * same moment: who waits is to be seen within a second, with the page's own question and answer in it.
+ * Milliseconds between two events that aren't of the open conversation, where there is much; and how many come at once after
+ * quiet: a conversation often begins, is answered and is handed over in the same moment, and who waits is to be seen then.
  */
 const betweenLists = 500
+const atOnce = 4
 /** Milliseconds for which it is taken for granted that somebody is still signed in as staff. */
 const trustedFor = 5_000
 /** Milliseconds until a browser comes back: when the stream was lost, and when it ended by itself. */
@@ -54,8 +55,9 @@ export class LiveStream implements StreamSource {
   #isOver = false
   /** Whether there is something that was not told yet. */
   #isDue = false
-  /** `performance.now()` of the last event. */
-  #toldAt = Number.NEGATIVE_INFINITY
+  /** How many more events come at once, as of the last one, and `performance.now()` of that. */
+  #room = atOnce
+  #toldAt = performance.now()
 
   constructor(keeper: LiveKeeper, { staff, conversation, request, closesAt }: AboutLive) {
     this.#keeper = keeper
@@ -94,10 +96,10 @@ export class LiveStream implements StreamSource {
     else this.tellLater()
   }
 
-  /** Tells what is due, unless something was told a moment ago: then the keeper asks again. */
+  /** Tells what is due, unless much was told a moment ago: then the keeper asks again. */
   tellLater(): void {
     if (!this.#isDue) return
-    if (performance.now() - this.#toldAt >= betweenLists) this.#tell()
+    if (this.#roomAt(performance.now()) >= 1) this.#tell()
     else this.#keeper.later()
   }
 
@@ -155,6 +157,10 @@ export class LiveStream implements StreamSource {
       })
   }
 
+  #roomAt(time: number): number {
+    return Math.min(atOnce, this.#room + (time - this.#toldAt) / betweenLists)
+  }
+
   #tell(): void {
     if (this.#sink === null || this.#sink.isFull) return
     if (this.#keeper.now() - this.askedAt >= trustedFor) {
@@ -162,7 +168,9 @@ export class LiveStream implements StreamSource {
       return
     }
     this.#isDue = false
-    this.#toldAt = performance.now()
+    const time = performance.now()
+    this.#room = Math.max(0, this.#roomAt(time) - 1)
+    this.#toldAt = time
     this.#write('event: changed\ndata: {}\n\n')
   }
 

@@ -103,17 +103,16 @@ const patiently = { timeout: 20_000 }
 describe.each(stores)('A page of the inbox on $name', { timeout: 60_000 }, ({ missing, fresh }) => {
   const test = it.skipIf(missing !== null)
 
-  test('is told at once of the conversation that it has open, and of others when it has not been told half a second ago', async () => {
+  test('is told at once of the conversation that it has open, and of others', async () => {
     const { changes, open } = inbox(await (await fresh()).open())
     const mine = open('cnv_mine')
     const other = open('cnv_other')
+    const told = () => [mine.events().length, other.events().length]
     expect(mine.raw()).toBe('retry: 2000\nid: 1\n\nevent: changed\ndata: {}\n\n')
     changes.changed('cnv_mine')
-    await expect.poll(() => mine.events().length, patiently).toBe(2)
-    expect(other.events()).toHaveLength(1)
-    await expect.poll(() => other.events().length, patiently).toBe(2)
+    await expect.poll(told, patiently).toEqual([2, 2])
     changes.changed(anything)
-    await expect.poll(() => [mine.events().length, other.events().length], patiently).toEqual([3, 3])
+    await expect.poll(told, patiently).toEqual([3, 3])
   })
 
   test('is told once of what happens while it takes nothing in, and is given up when it goes on like that', async () => {
@@ -209,6 +208,46 @@ describe.each(stores)('A page of the inbox on $name', { timeout: 60_000 }, ({ mi
 
 describe('A page of the inbox', { timeout: 60_000 }, () => {
   const memory = async () => (await (stores[0] as (typeof stores)[0]).fresh()).open()
+
+  it('hears of others without a pause after quiet, and twice a second where there is much; of its own conversation at once', async () => {
+    const db = await memory()
+    const toFake = [
+      'setTimeout',
+      'clearTimeout',
+      'setInterval',
+      'clearInterval',
+      'setImmediate',
+      'performance',
+    ] as const
+    vi.useFakeTimers({ toFake: [...toFake, 'clearImmediate'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { changes, open } = inbox(db)
+    const mine = open('cnv_mine')
+    const lists = open()
+    const told = () => [mine.events().length, lists.events().length]
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(told()).toEqual([1, 1])
+    changes.changed('cnv_other')
+    await vi.advanceTimersByTimeAsync(1)
+    expect(told()).toEqual([2, 2])
+    // It began, is answered, is handed over: each is told when it happens.
+    await vi.advanceTimersByTimeAsync(60)
+    for (const count of [3, 4]) {
+      changes.changed('cnv_other')
+      await vi.advanceTimersByTimeAsync(60)
+      expect(told()).toEqual([count, count])
+    }
+    for (let change = 0; change < 100; change++) {
+      changes.changed('cnv_other')
+      await vi.advanceTimersByTimeAsync(50)
+    }
+    const [before = 0, much = 0] = told()
+    expect(much - 4).toBeGreaterThanOrEqual(10)
+    expect(much - 4).toBeLessThanOrEqual(12)
+    changes.changed('cnv_mine')
+    await vi.advanceTimersByTimeAsync(60)
+    expect(mine.events().length).toBe(before + 1)
+  })
 
   it('is told that its member of staff has signed out, before it is told anything else', async () => {
     let who: typeof rita | null = rita

@@ -62,7 +62,7 @@ export async function makeView(parts: InboxParts, reader: Reader, place: Place, 
     operation: opened?.kind === 'operation' ? await openedOperation(parts, reader, opened.id) : null,
     notice: told.notice ?? null,
     entered: told.entered ?? {},
-    token: makeFormToken(parts, me.id),
+    token: makeFormToken(parts, { staffId: me.id, about: opened?.id ?? null }),
     once: Buffer.from(parts.random(16)).toString('base64url'),
   }
 }

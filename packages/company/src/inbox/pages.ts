@@ -137,7 +137,7 @@ async function submit(
   const fields = isOurs ? await readActFields(request) : null
   try {
     if (fields === null) throw refused('inbox.refused.foreign')
-    const form = checkFormToken(parts, fields.one('token') ?? '', me.id)
+    const form = checkFormToken(parts, fields.one('token') ?? '', { staffId: me.id, about: opened?.id ?? null })
     if (form === 'foreign') {
       parts.requestLimits.countConsent(request)
       throw refused('inbox.refused.foreign')

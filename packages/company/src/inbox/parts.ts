@@ -5,6 +5,7 @@ import type { CompanyOperations } from '../operations/company-operations.ts'
 import type { TermStyle } from '../operations/terms.ts'
 import type { SessionLimits } from '../sessions/rights.ts'
 import type { Logger, Scope } from '../store/database.ts'
+import type { CompanyWebhooks } from '../webhooks/company-webhooks.ts'
 import type { Wording, Wordings } from '../words/wording.ts'
 import type { FormTokenParts } from './form-token.ts'
 import type { StaffStreamsOptions } from './live.ts'
@@ -17,6 +18,8 @@ export interface InboxParts extends FormTokenParts {
   readonly conversations: CompanyConversations | null
   /** Null where there are no operations. */
   readonly operations: CompanyOperations | null
+  /** Null where there are no webhooks. */
+  readonly webhooks: CompanyWebhooks | null
   readonly scope: () => Promise<Scope>
   readonly random: (length: number) => Uint8Array
   readonly log: Logger

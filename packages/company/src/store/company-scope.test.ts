@@ -40,6 +40,7 @@ import * as attempts from '../sign-in/attempts.ts'
 import * as devices from '../sign-in/device/store.ts'
 import * as mediated from '../sign-in/mediated/store.ts'
 import * as signIn from '../sign-in/store.ts'
+import * as givenUp from '../webhooks/given-up.ts'
 import * as webhooks from '../webhooks/store.ts'
 import * as cleaning from './clean-up.ts'
 import type { Database, Scope } from './database.ts'
@@ -259,10 +260,14 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   insertDeliveries: (scope) => webhooks.insertDeliveries(scope, [{ ...delivery, id: 'dlv_2' }]),
   dueDeliveries: (scope) => webhooks.dueDeliveries(scope, { endpoint: 'desk', now: later, limit: 10 }),
   claimDelivery: (scope) => webhooks.claimDelivery(scope, { delivery: due, now: later, until: later + 1 }),
-  putOffDelivery: (scope) => webhooks.putOffDelivery(scope, { id: 'dlv_1', lease: now, dueAt: later }),
-  giveUpDelivery: (scope) => webhooks.giveUpDelivery(scope, { id: 'dlv_1', lease: now, now: later }),
+  putOffDelivery: (scope) =>
+    webhooks.putOffDelivery(scope, { id: 'dlv_1', lease: now, dueAt: later, why: 'status 503' }),
+  giveUpDelivery: (scope) => webhooks.giveUpDelivery(scope, { id: 'dlv_1', lease: now, now: later, why: 'status 503' }),
   deleteDelivery: (scope) => webhooks.deleteDelivery(scope, 'dlv_1'),
   giveUpOthers: (scope) => webhooks.giveUpOthers(scope, { known: ['another'], dueBefore: later, now: later }),
+  listGivenUp: (scope) => givenUp.listGivenUp(scope, { since: 0, from: null, limit: 10 }),
+  sendOneAgain: (scope) => givenUp.sendOneAgain(scope, { id: 'dlv_0', known: ['desk'], now: later }),
+  sendManyAgain: (scope) => givenUp.sendManyAgain(scope, { since: 0, known: ['desk'], limit: 10, now: later }),
   deliveryBacklog: (scope) => webhooks.deliveryBacklog(scope, { now: later }),
   changeConversation: (scope) => ledger.changeConversation(scope, { ...said, seen: talk, now, timing: standardTiming }),
   insertConversation: (scope) =>
@@ -441,7 +446,8 @@ async function fill(scope: Scope): Promise<void> {
     .insertInto('poppy_steps')
     .values({ ...of, turn: 1, step: 1, digest: 'd', outcome: '{}', created_at: now })
     .execute()
-  await webhooks.insertDeliveries(scope, [delivery])
+  await webhooks.insertDeliveries(scope, [delivery, { ...delivery, id: 'dlv_0' }])
+  await webhooks.giveUpDelivery(scope, { id: 'dlv_0', lease: now, now, why: 'status 503' })
   await notes.insertNote(scope, { ...note, number: 1 })
   await presence.noteSeen(scope, { id: 'rita', name: 'Rita' }, now)
   await scope.db.query
@@ -497,6 +503,7 @@ it('each function of the chapters that asks the store is among the calls', () =>
     listening,
     streams,
     turns,
+    givenUp,
     webhooks,
     auditing,
     cleaning,

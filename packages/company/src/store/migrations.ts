@@ -476,6 +476,10 @@ const migrations: readonly Migration[] = [
         .execute()
     },
   },
+  {
+    title: 'Why deliveries were not taken',
+    run: ({ addColumn }) => addColumn('poppy_deliveries', 'last_try', 'text?'),
+  },
 ]
 
 /** The schema that this release of the library works with. */

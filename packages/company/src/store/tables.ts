@@ -448,6 +448,8 @@ export interface DeliveriesTable {
   /** Whoever claims it moves it to the end of the lease; null once it was given up. */
   due_at: number | null
   attempts: number
+  /** What came of the last try, such as `status 503`; null before the first. */
+  last_try: string | null
   created_at: number
   given_up_at: number | null
 }

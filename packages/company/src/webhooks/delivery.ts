@@ -159,11 +159,12 @@ function createLane(endpoint: WebhookEndpoint, options: DeliveryOptions) {
       if (tried.isLate === true) isHanging = true
       const told = { webhook: endpoint.name, delivery: id, event, attempts, why: tried.why }
       if (isLast(tried)) {
-        await giveUpDelivery(scope, { id, lease, now: now() })
+        await giveUpDelivery(scope, { id, lease, now: now(), why: tried.why })
         log.error(told, 'a webhook could not be delivered and is given up')
       } else {
         const pause = Math.max(pauseAfter(attempts), tried.notBefore ?? 0)
-        await putOffDelivery(scope, { id, lease, dueAt: now() + spread(pause, options.random) })
+        const dueAt = now() + spread(pause, options.random)
+        await putOffDelivery(scope, { id, lease, dueAt, why: tried.why })
         log.warn(told, 'a webhook was not taken; it is tried again')
       }
     } catch (error) {

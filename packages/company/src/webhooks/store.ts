@@ -57,9 +57,9 @@ export async function claimDelivery(
 }
 
 // Whose lease is over has no say any more: another instance may be at it.
-const putOffText = `update poppy_deliveries set due_at = :dueAt
+const putOffText = `update poppy_deliveries set due_at = :dueAt, last_try = :why
   where company = :company and id = :id and due_at = :lease`
-type PutOff = { readonly id: string; readonly lease: number; readonly dueAt: number }
+type PutOff = { readonly id: string; readonly lease: number; readonly dueAt: number; readonly why: string }
 const putOff = statement<PutOff, never>({ sqlite: putOffText, postgres: putOffText })
 
 /** Has a delivery tried again later. `lease` is what it was claimed until. */
@@ -67,9 +67,9 @@ export async function putOffDelivery(scope: Scope, how: PutOff): Promise<void> {
   await putOff(scope, how)
 }
 
-const giveUpText = `update poppy_deliveries set due_at = null, given_up_at = :now
+const giveUpText = `update poppy_deliveries set due_at = null, given_up_at = :now, last_try = :why
   where company = :company and id = :id and due_at = :lease returning id`
-type GivenUp = { readonly id: string; readonly lease: number; readonly now: number }
+type GivenUp = { readonly id: string; readonly lease: number; readonly now: number; readonly why: string }
 const giveUp = statement<GivenUp, { readonly id: string }>({ sqlite: giveUpText, postgres: giveUpText })
 
 /** Gives a delivery up: it is kept, and tried no more. */

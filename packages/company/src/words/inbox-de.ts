@@ -270,6 +270,7 @@ export const inboxDe: InboxWords = {
   'inbox.did.settled': 'hat es geklärt',
   'inbox.did.cancelled': 'hat es abgebrochen',
   'inbox.did.searched': 'hat gesucht',
+  'inbox.did.sent_again': 'hat einen Webhook noch einmal gesendet',
 
   'inbox.done.take': 'Das Gespräch ist jetzt bei Ihnen.',
   'inbox.done.nobodyWaits': 'Niemand wartet.',

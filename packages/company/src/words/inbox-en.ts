@@ -280,6 +280,7 @@ export const inboxEn = {
   'inbox.did.settled': 'settled',
   'inbox.did.cancelled': 'cancelled',
   'inbox.did.searched': 'searched',
+  'inbox.did.sent_again': 'sent a webhook again',
 
   // What came of what was just done
   'inbox.done.take': 'It is yours now.',
