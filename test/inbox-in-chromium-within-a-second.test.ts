@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { chromiumMissing, openBrowser, type TestBrowser } from './setup/browser.ts'
-import { type InboxStory, openInboxStory, parts, patiently } from './setup/inbox-story.ts'
+import { openInboxStory, parts, patiently } from './setup/inbox-story.ts'
 import { stores } from './setup/stores.ts'
 
 // "Within a second", seen where it counts: on the screens of two at the desk, with a Personal Agent over real HTTP. A machine that
@@ -27,6 +27,8 @@ const ways = stores.map(({ name, missing, fresh }) => ({
     return openInboxStory(browser, { stores: [store.store(), store.store()] })
   },
 }))
+
+type InboxStory = Awaited<ReturnType<typeof openInboxStory>>
 
 /** Milliseconds, in order. */
 const inOrder = (took: readonly number[]) => took.map(Math.round).toSorted((one, other) => one - other)
