@@ -49,20 +49,20 @@ describe.each(ways)('on the screens at the desk, on $name,', { timeout: 240_000 
     const [best, , middle] = inOrder(took)
     expect(best, `${inOrder(took)} ms`).toBeLessThan(1_000)
     expect(middle, `${inOrder(took)} ms`).toBeLessThan(2_000)
-    console.info(`a handoff on two screens: ${inOrder(took)} ms`)
   })
 
   const account = 'acc-maya'
-  /** How a customer's rights end, each with what it takes until they are there again. */
+  /** How a customer's rights end. */
   const ends: Readonly<Record<string, (story: InboxStory) => Promise<unknown>>> = {
-    'their agent signed out': ({ session }) => session.signOut(),
-    'they disconnected the agent': ({ company, clientId }) => company.accounts.disconnect(account, clientId),
+    'their agent signed out [4.9.signs-out-sessions]': ({ session }) => session.signOut(),
+    'they disconnected the agent [4.9.disconnect]': ({ company, clientId }) =>
+      company.accounts.disconnect(account, clientId),
     'the agent was blocked': ({ company, clientId }) => company.agents.block(clientId),
     'they took a right away': ({ company, clientId }) => company.accounts.takeAway(account, clientId, 'poppy:write'),
   }
 
   it.skipIf(missing).each(Object.keys(ends))(
-    'nothing of the account is left within a second after %s [4.9.signs-out-sessions, 4.9.disconnect]',
+    'nothing of the account is left within a second after %s',
     async (what) => {
       const story = await open()
       const page = await story.at('rita')
@@ -111,7 +111,6 @@ describe.each(ways)('on the screens at the desk, on $name,', { timeout: 240_000 
       }
       const [best] = inOrder(took)
       expect(best, `${inOrder(took)} ms`).toBeLessThan(1_000)
-      console.info(`dark after ${what}: ${inOrder(took)} ms`)
     },
   )
 })
