@@ -248,7 +248,12 @@ export const apiReads = {
 } as const
 
 /** Which grant an account was opened under, and with which rights, is for the Company to compare: it leaves it nowhere. */
-function told({ grant: _, epoch: __, scopes: ___, ...detail }: Readonly<Record<string, unknown>>): Record<string, unknown> | null {
+function told({
+  grant: _,
+  epoch: __,
+  scopes: ___,
+  ...detail
+}: Readonly<Record<string, unknown>>): Record<string, unknown> | null {
   return Object.keys(detail).length === 0 ? null : detail
 }
 
