@@ -168,7 +168,8 @@ describe.each(stores)('a conversation that is attacked, on $name,', { timeout: 6
 
   test('doesn’t become as long as an agent without measure would have it', async () => {
     const agent: CompanyAgent = async function* () {
-      yield { type: 'message', text: 'word '.repeat(2_000_000) }
+      // Six times what a turn may say
+      yield { type: 'message', text: 'word '.repeat(400_000) }
     }
     const desk = await makeFrontDesk(await fresh(), { agent })
     const id = await desk.start(said('Hello?'))
