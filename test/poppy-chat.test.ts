@@ -139,11 +139,28 @@ describe('poppy chat', () => {
     company.conversations.script([{ needs: ['poppy:write'] }, { say: 'I can book this.', proposes: true }])
     const { seen } = await poppy(
       ['chat', company.origin],
-      ['A table for two, please.', { after: /Type \/confirm/, type: '/confirm' }, '/confirm', '/leave'],
+      [
+        'A table for two, please.',
+        { after: /Type \/confirm/, type: '/confirm' },
+        {
+          after: /Confirmed\. State: done\./,
+          does: () => {
+            const { id: operation_id = '' } = company.operations[0] ?? {}
+            const operation = { operation_id, revision: 1, state: 'succeeded', summary: 'A table for two.' }
+            const message = { id: 'msg_done', role: 'company', sender: 'agent', text: 'It is booked.', operation }
+            const event = { type: 'message', message }
+            company.conversations.say(company.conversations.entries[0]?.id ?? '', { event })
+          },
+        },
+        { after: /It is booked/, type: '/confirm' },
+        '/leave',
+      ],
       { isLive: true },
     )
     expect(seen).toMatch(/Terms +table: by the window/)
     expect(seen).toContain('Confirmed. State: done.')
+    // The Company tells it too, and it is not said again.
+    expect(seen.match(/State: done\./g)).toHaveLength(1)
     expect(seen).toContain('Not done: Nothing is proposed that could be confirmed.')
     expect(company.operations[0]).toMatchObject({ performed: 1, confirms: 1, confirmed: { approvedBy: 'user' } })
     expect(company.findings).toEqual([])
@@ -185,6 +202,12 @@ describe('poppy chat', () => {
       { isLive: true },
     )
     expect(seen).toContain('Misbehaving Company (a person): May I ask the guest?')
+    // What the owner did themselves is told once, in words that say which conversation is meant.
+    expect(seen).toContain(
+      'Your own conversation with the company is closed.\nBack in the conversation of your agent.\n',
+    )
+    expect(seen).not.toContain('The conversation is closed.')
+    expect(seen).not.toContain('Direct Conversation')
     const [first, direct] = company.conversations.entries
     expect(first?.received.map(({ sender }) => sender)).toEqual(['agent'])
     expect(direct?.received.map(({ sender, text }) => [sender, text])).toEqual([

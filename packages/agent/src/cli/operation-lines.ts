@@ -1,7 +1,8 @@
 import { isJsonObject } from '@poppyseed/protocol'
 import { cleanText } from '../net/text.ts'
 import type { Operation } from '../operations/operation.ts'
-import { clean, type Output, shellWord, table } from './terminal.ts'
+import { wrapRow } from './chat/wrapping.ts'
+import { clean, type Output, shellWord } from './terminal.ts'
 
 /** How an operation is shown at a terminal: all of it, and nothing that a Company wrote can look like a line of ours. */
 
@@ -15,12 +16,15 @@ export const stateWords: Readonly<Record<Operation['state'], string>> = {
   expired: 'expired: not confirmed in time, and not done',
 }
 
-/** Shows an operation with all its terms. */
-export function showOperation(output: Output, operation: Operation): void {
+/**
+ * Shows an operation with all its terms.
+ * @param columns how wide the terminal is; undefined where there is none, and then no line is broken
+ */
+export function showOperation(output: Output, operation: Operation, columns?: number): void {
   const { company, summary, terms, result, expiresAt, confirmation } = operation
   output.line(`${output.bold(clean(company.name))}  ${output.dim(clean(company.domain))}`)
   // In one line: a text with lines of its own could pass for what we say.
-  output.line(`  ${cleanText(summary, 4000)}`)
+  output.line(wrapRow(columns, '  ', cleanText(summary, 4000)))
   output.line()
   const rows: (readonly string[])[] = [
     ...rowsOf('Terms', terms),
@@ -31,7 +35,7 @@ export function showOperation(output: Output, operation: Operation): void {
     ...(confirmation ? [['Confirmed', `revision ${confirmation.revision}, ${timeOf(confirmation.confirmedAt)}`]] : []),
     ...rowsOf('Result', result),
   ]
-  for (const row of table(rows)) output.line(`  ${row}`)
+  showRows(output, rows, columns)
   if (operation.objection !== undefined) {
     output.line()
     output.line(`${output.bold('Beware:')} ${clean(operation.objection, 400)}`)
@@ -39,8 +43,15 @@ export function showOperation(output: Output, operation: Operation): void {
 }
 
 /** Shows what came of an operation, where the Company said so. */
-export function showResult(output: Output, { result }: Operation): void {
-  for (const row of table(rowsOf('Result', result))) output.line(`  ${row}`)
+export function showResult(output: Output, { result }: Operation, columns?: number): void {
+  showRows(output, rowsOf('Result', result), columns)
+}
+
+/** Rows whose texts stay below each other, and never at the margin. */
+function showRows(output: Output, rows: readonly (readonly string[])[], columns: number | undefined): void {
+  const width = Math.max(0, ...rows.map(([label = '']) => label.length))
+  for (const [label = '', text = ''] of rows)
+    output.line(wrapRow(columns, `  ${label.padEnd(width)}  `, text).trimEnd())
 }
 
 /** What can be done next. */

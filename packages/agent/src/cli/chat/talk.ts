@@ -76,6 +76,11 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
   let isOver = false
   let failure: AgentError | undefined
   const closed = new Set<string>()
+  /** Where each operation stood when it was last told. */
+  const shownStates = new Map<string, Operation['state']>()
+  /** Direct Conversations that began here, and whether one is about to: what becomes of them is told where it is done. */
+  const directs = new Set<string>()
+  let isGoingDirect = false
 
   const show = (...lines: readonly string[]) => {
     writing = undefined
@@ -93,7 +98,7 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
     write({ ...output, line: (text = '') => void lines.push(text) })
     show(...lines)
   }
-  const showAll = (operation: Operation) => inOne((lined) => showOperation(lined, operation))
+  const showAll = (operation: Operation) => inOne((lined) => showOperation(lined, operation, screen.columns()))
 
   const signIns = createSignIns({
     signal: stop.signal,
@@ -133,6 +138,8 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
       return
     }
     if (event.type === 'authorization' && event.outcome.result === 'declined') signIns.note({ event, conversation })
+    if (event.type === 'directOpened' && (isGoingDirect || directs.has(event.conversationId))) return
+    if (event.type === 'directClosed' && event.conversationId !== undefined && directs.has(event.conversationId)) return
     const words = changeWords(event, names)
     if (words !== undefined) note(words)
     if (event.type === 'state' && event.status === 'idle' && event.responder === 'human') note('A person answers now.')
@@ -184,6 +191,9 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
     const isNew = isProposal(operation)
     if (operation.state !== 'proposed') {
       if (proposed?.id === operation.id) proposed = undefined
+      // Its owner has it from what they did themselves.
+      if (shownStates.get(operation.id) === operation.state) return
+      shownStates.set(operation.id, operation.state)
       const what = text.includes(operation.summary) ? '' : `${clean(operation.summary, 400)} `
       note(`${what}State: ${stateWords[operation.state]}.`)
       return
@@ -203,7 +213,7 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
   function over({ id }: Conversation): void {
     if (closed.has(id)) return
     closed.add(id)
-    note('The conversation is closed.')
+    note(directs.has(id) ? 'Your own conversation with the company is closed.' : 'The conversation is closed.')
     if (id !== current?.id) return
     if (parent === undefined) {
       isOver = true
@@ -305,13 +315,17 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
     if (conversation.parentId !== undefined) return say(words, true)
     const answer: UserAnswer = { words }
     parent = conversation
+    isGoingDirect = true
     try {
       current = await conversation.direct(answer.words)
+      directs.add(current.id)
     } catch (error) {
       parent = undefined
       throw error
+    } finally {
+      isGoingDirect = false
     }
-    note('You talk with the company yourself now. /close ends it and brings your agent back.')
+    note('You talk with the company yourself now: your lines are your own. /close ends it and brings your agent back.')
     restart()
     await heard(current, async () => {})
   }
@@ -343,8 +357,9 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
       operation.state === 'in_progress' ? await session.operations.wait(shown.id, { seconds: followed }) : operation
     if (proposed?.id === last.id) proposed = undefined
     output.value({ outcome: result.outcome, operation: last })
+    shownStates.set(last.id, last.state)
     show(`${result.outcome === 'confirmed' ? 'Confirmed' : 'Not confirmed'}. State: ${stateWords[last.state]}.`)
-    inOne((lined) => showResult(lined, last))
+    inOne((lined) => showResult(lined, last, screen.columns()))
     if (last.objection !== undefined) show(`${output.bold('Beware:')} ${clean(last.objection, 400)}`)
   }
 
@@ -353,6 +368,7 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
     const operation = await session.operations.cancel(proposed.id)
     if (operation.isFinal) proposed = undefined
     output.value({ operation })
+    shownStates.set(operation.id, operation.state)
     show(`State: ${stateWords[operation.state]}.`)
   }
 

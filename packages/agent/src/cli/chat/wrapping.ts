@@ -1,6 +1,6 @@
 /** Lines of somebody else's words at a terminal: every one but the first is indented, also where the terminal is full. */
 
-const indent = '  '
+const narrowest = '  '
 /** Columns of a terminal that says 0, as those of containers and serial lines do. */
 const unknownWidth = 80
 
@@ -10,8 +10,13 @@ const unknownWidth = 80
  * @param columns how wide the terminal is; 0 is a terminal that doesn't know, and is taken as one of 80; undefined where there is
  *   none, and then only the message's own lines are indented
  * @param begun how much of the first line is taken
+ * @param indent what each further line begins with
  */
-export function createWrapping(columns: number | undefined, begun: number): (text: string) => string {
+export function createWrapping(
+  columns: number | undefined,
+  begun: number,
+  indent: string = narrowest,
+): (text: string) => string {
   const width = columns === undefined ? Number.POSITIVE_INFINITY : Math.max(10, (columns || unknownWidth) - 1)
   let at = begun
   /** A blank that is written with the word after it, where that stands on the same line. */
@@ -47,6 +52,16 @@ export function createWrapping(columns: number | undefined, begun: number): (tex
     }
     return out
   }
+}
+
+/**
+ * A row of a table whose last cell goes on below itself, or near the margin where the terminal is narrow.
+ * @param label what stands before the cell, with the blanks between
+ */
+export function wrapRow(columns: number | undefined, label: string, cell: string): string {
+  const isWide = columns === undefined || label.length <= (columns || unknownWidth) / 2
+  const hanging = isWide ? ' '.repeat(label.length) : narrowest
+  return `${label}${createWrapping(columns, label.length, hanging)(cell)}`
 }
 
 /** Columns that a text takes; rather too many than too few. */

@@ -110,9 +110,9 @@ function secondsIn({ seconds }: OperationsOptions): number {
   throw new AgentError('invalid_input', '--seconds takes a whole number.')
 }
 
-function told({ output }: CommandContext, operation: Operation, as?: 'done'): 'done' | 'failed' | 'later' {
+function told({ output, around }: CommandContext, operation: Operation, as?: 'done'): 'done' | 'failed' | 'later' {
   output.value(operation)
-  showOperation(output, operation)
+  showOperation(output, operation, around.columns)
   const next = nextFor(operation)
   if (next !== undefined) {
     output.line()
@@ -128,7 +128,7 @@ async function confirm(
   id: string,
   options: OperationsOptions,
 ): Promise<'done' | 'failed' | 'later'> {
-  const { output } = context
+  const { output, around } = context
   const result = await session.operations.confirm(id, {
     approve: options.yes ? byFlag(context, options) : byHand(context),
     openPage: (url) => {
@@ -154,7 +154,7 @@ async function confirm(
       ? `Confirmed at ${output.bold(clean(last.company.name))}, revision ${last.confirmation?.revision ?? last.revision}. State: ${stateWords[last.state]}.`
       : `Not confirmed. State: ${stateWords[last.state]}.`,
   )
-  showResult(output, last)
+  showResult(output, last, around.columns)
   if (last.objection !== undefined) output.line(`${output.bold('Beware:')} ${clean(last.objection, 400)}`)
   const next = nextFor(last)
   if (next !== undefined) output.line(next)
@@ -165,9 +165,9 @@ async function confirm(
 type Approve = NonNullable<ConfirmOptions['approve']>
 
 /** A yes that was given with the command holds for what was known then, and not for terms that are new. */
-function byFlag({ output }: CommandContext, { revision }: OperationsOptions): Approve {
+function byFlag({ output, around }: CommandContext, { revision }: OperationsOptions): Approve {
   return async ({ operation, reason }) => {
-    showOperation(output, operation)
+    showOperation(output, operation, around.columns)
     output.line()
     const isMeant = revision === undefined ? reason !== 'changed' : revision === String(operation.revision)
     if (!isMeant) output.line('These terms are not the ones that --yes was said to. Look at them and try again.')
@@ -187,7 +187,7 @@ function byHand(context: CommandContext): Approve {
       )
     }
     showWhy(output, request)
-    showOperation(output, request.operation)
+    showOperation(output, request.operation, around.columns)
     output.line()
     const prompt = around.prompt()
     try {
@@ -210,10 +210,10 @@ function showWhy(output: CommandContext['output'], { reason, previous }: Approva
 }
 
 /** What `poppy call` says of something that was proposed instead of being done. */
-export function proposal({ output }: CommandContext, operation: Operation): void {
+export function proposal({ output, around }: CommandContext, operation: Operation): void {
   output.line('Proposed, and not done yet:')
   output.line()
-  showOperation(output, operation)
+  showOperation(output, operation, around.columns)
   output.line()
   output.line(`Next: poppy operations confirm ${shellWord(operation.id)}`)
 }
