@@ -21,6 +21,14 @@ const deposits = [
   }),
 ]
 
+/** What the JSON API answers, as far as it is looked at. */
+interface ApiAnswers {
+  readonly operation: object
+  readonly operations: readonly object[]
+  readonly trail: readonly { readonly event: string }[]
+  readonly entries: readonly { readonly act: string; readonly staff: { readonly id: string } }[]
+}
+
 describe.each(stores)('what nobody knows, on $name', ({ missing, fresh }) => {
   const test = it.skipIf(missing)
   const open = async () => {
@@ -117,6 +125,74 @@ describe.each(stores)('what nobody knows, on $name', ({ missing, fresh }) => {
     })
     const settled = (await world.company.operations.trail(id)).filter(({ event }) => event === 'settled')
     expect(settled).toHaveLength(1)
+  })
+
+  test('says on its page and in the API who settled it, when, why, and why nobody knew; who did what stands beside it', async () => {
+    const { propose, rita, omar } = await open()
+    const id = await propose()
+    const api = async (path: string) =>
+      (await rita.get(`/api${path}`, { accept: 'application/json' })).json() as Promise<ApiAnswers>
+    const why = `I called the bank. ${'x'.repeat(981)}`
+    expect(
+      (await rita.act(`/operations/${id}/settle`, { outcome: 'failed', reason: 'No.', why: `${why}x` })).status,
+    ).toBe(400)
+    await rita.act(`/operations/${id}/settle`, { outcome: 'failed', reason: 'The card was refused.', why })
+    const { view, text } = await omar.page(`/operations/${id}`)
+    const { trail = [], audit = [] } = view?.operation ?? {}
+    expect(trail.at(-1)).toEqual({ at: expect.any(Number), what: 'settled', by: 'Rita Alvarez', why })
+    expect(trail.find(({ what }) => what === 'unknown')).toMatchObject({
+      by: null,
+      why: 'your own system could not say whether it was done',
+    })
+    // She was shown it with the form that was refused.
+    expect(audit.map(({ by, act }) => `${by} ${act}`).toSorted()).toEqual(['Rita Alvarez read', 'Rita Alvarez settled'])
+    const [drawn] = text.split('<script type="application/json"')
+    for (const part of ['Rita Alvarez', why, 'Who did what', 'your own system could not say'])
+      expect(drawn).toContain(part)
+    const read = await api(`/operations/${id}`)
+    expect(read.trail.at(-1)).toMatchObject({ event: 'settled', channel: 'staff', by: 'Rita Alvarez', why })
+    expect(read.trail.find(({ event }) => event === 'unknown')).toMatchObject({ by: null, why: 'unknown' })
+    expect(read.trail.find(({ event }) => event === 'confirmed')).toMatchObject({ by: null, why: null })
+  })
+
+  test('is in the record each time that somebody reads it in detail, and no list has its terms or what came of it', async () => {
+    const { world, propose, rita, omar } = await open()
+    const id = await propose()
+    const api = async (path: string) =>
+      (await omar.get(`/api${path}`, { accept: 'application/json' })).json() as Promise<ApiAnswers>
+    const readers = async () => {
+      const { entries } = (await (
+        await rita.get(`/api/audit?operation_id=${id}`, { accept: 'application/json' })
+      ).json()) as ApiAnswers
+      return entries.filter(({ act }) => act === 'read').map(({ staff }) => staff.id)
+    }
+    for (const path of ['', '?list=settle', '?q=pay_deposit', `?q=${id}`]) await rita.page(path)
+    for (const path of ['/operations', '/operations?list=all']) {
+      const { operations } = await api(path)
+      expect(operations).toMatchObject([{ id, summary: 'A deposit of 100 € is paid.' }])
+      expect(Object.keys(operations[0] ?? {})).not.toEqual(
+        expect.arrayContaining([expect.stringMatching(/^(terms|input|result)$/)]),
+      )
+    }
+    for (const path of ['?list=settle', `?q=${id}`])
+      expect((await rita.look(path)).view.list.operations).toMatchObject([
+        { id, terms: null, result: null, input: null },
+      ])
+    expect(await readers()).toEqual([])
+    await rita.page(`/operations/${id}`)
+    await rita.look(`/operations/${id}`)
+    expect(await readers()).toEqual(['rita'])
+    expect((await api(`/operations/${id}`)).operation).toMatchObject({ terms: { amount: { amount: '100.00' } } })
+    await api(`/operations/${id}`)
+    expect((await readers()).toSorted()).toEqual(['omar', 'rita'])
+    // Whoever is refused sees it too.
+    world.clock.now += 3_000_000
+    await rita.act(`/operations/${id}/settle`, { outcome: 'failed' })
+    expect((await readers())[0]).toBe('rita')
+    expect(await readers()).toHaveLength(3)
+    await rita.look('/operations/opn_none')
+    await api('/operations/opn_none')
+    expect(await readers()).toHaveLength(3)
   })
 
   test('is nothing that staff could have confirmed: there is no such form, and one that was made up does nothing', async () => {

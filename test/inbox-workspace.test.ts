@@ -90,6 +90,15 @@ describe.each(stores)('the workspace on $name', { timeout: 60_000 }, ({ missing,
     })
     const direct = (await standingOf(await desk.talk.start(said('It is me.', { sender: 'human' }), { parent: id })))
       .conversation_id
+    // Whoever opens it has read what was said before, and that is in the record of both.
+    const readBy = async (one: string) =>
+      (await desk.staff.audit({ conversation: one })).entries
+        .filter(({ act }) => act === 'read')
+        .map(({ staff }) => staff.id)
+    const omar = atDesk(desk.worlds[0] as (typeof desk.worlds)[0], 'omar')
+    await omar.page(`/conversations/${direct}`)
+    await omar.open(direct)
+    expect([await readBy(direct), await readBy(id)]).toEqual([['omar'], ['omar', 'rita']])
     const open = await rita.open(direct)
     expect(open).toMatchObject({
       isDirect: true,
@@ -148,6 +157,13 @@ describe.each(stores)('the workspace on $name', { timeout: 60_000 }, ({ missing,
     expect(await find('heating')).toEqual([one.conversation_id])
     expect(await find('roaming.example')).toEqual(all)
     expect(await find(other)).toEqual([other])
+    // By account, once a conversation belongs to it: on the page, and in the API.
+    expect(await find('acc-maya')).toEqual([])
+    await rita.on(one.conversation_id, 'take')
+    await rita.on(one.conversation_id, 'open-account')
+    expect(await find('acc-maya')).toEqual([one.conversation_id])
+    const answer = await rita.get('/api/search?text=acc-maya', { accept: 'application/json' })
+    expect(await answer.json()).toMatchObject({ conversations: [{ id: one.conversation_id }], operations: [] })
     const noted = await rita.on(other, 'note', { text: 'Found.', q: 'breakfast' })
     expect(noted.view.list).toMatchObject({ name: 'search', query: 'breakfast', conversations: [{ id: other }] })
     for (const odd of ['nothing of the kind', '%', "'; drop table x", '\u0000', '*', '"'])

@@ -1,16 +1,16 @@
 import type { ComponentChildren } from 'preact'
 import type { AccountView, ConversationView } from '../src/inbox/view.ts'
+import { AuditLines } from './audit-lines.tsx'
 import { Icon } from './icons.tsx'
 import { Act, Data, Grid, Host, Rights, Send } from './pieces.tsx'
-import { Moment } from './times.tsx'
 import { Tools } from './tools.tsx'
-import { sayNamed, useUi } from './ui.ts'
+import { useUi } from './ui.ts'
 
 /** The third column: the customer's account, their agent, what is allowed, the tools, and who did what. */
 
 /** See above. */
 export function Details({ conversation }: { readonly conversation: ConversationView }) {
-  const { view, say } = useUi()
+  const { say } = useUi()
   const { context, rights, audit } = conversation
   return (
     <section class="details" id="details" aria-label={say('details')} tabIndex={-1} key={conversation.id}>
@@ -53,23 +53,7 @@ export function Details({ conversation }: { readonly conversation: ConversationV
         <Agent conversation={conversation} />
       </Panel>
       <Panel title={say('audit')} isOpen={false}>
-        {audit.length === 0 ? (
-          <p class="quiet">{say('audit.none')}</p>
-        ) : (
-          <ol class="trail">
-            {audit.map(({ at, by, act, detail }, index) => (
-              <li key={index}>
-                <Moment at={at} /> <strong>{by}</strong> {sayNamed(view, 'did', act)}
-                {detail !== null && (
-                  <span class="quiet" dir="auto">
-                    {' '}
-                    · {detail}
-                  </span>
-                )}
-              </li>
-            ))}
-          </ol>
-        )}
+        <AuditLines audit={audit} />
       </Panel>
     </section>
   )

@@ -4,6 +4,7 @@ import type {
   ConversationView,
   Entry,
   OperationCard,
+  OperationDetails,
   ToolView,
 } from '../src/inbox/view.ts'
 
@@ -131,10 +132,9 @@ export const proposal: OperationCard = {
   host: 'muse.example',
   createdAt: now - 2 * minute,
   input: { booking: 'MIR-2041', amount: '105' },
-  trail: [],
 }
 
-export const unknown: OperationCard = {
+export const unknown: OperationDetails = {
   ...proposal,
   id: 'op_deposit_7',
   name: 'charge_deposit',
@@ -146,11 +146,12 @@ export const unknown: OperationCard = {
   createdAt: now - hour,
   input: null,
   trail: [
-    { at: now - hour, what: 'proposed', by: 'muse.example' },
-    { at: now - 50 * minute, what: 'confirmed', by: 'muse.example' },
-    { at: now - 49 * minute, what: 'started', by: null },
-    { at: now - 47 * minute, what: 'unknown', by: null },
+    { at: now - hour, what: 'proposed', by: null, why: null },
+    { at: now - 50 * minute, what: 'confirmed', by: null, why: null },
+    { at: now - 49 * minute, what: 'started', by: null, why: null },
+    { at: now - 47 * minute, what: 'unknown', by: null, why: 'it did not answer in time' },
   ],
+  audit: [{ at: now - 40 * minute, by: 'Omar Haddad', act: 'read', detail: null }],
 }
 
 export const entries: readonly Entry[] = [

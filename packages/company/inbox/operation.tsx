@@ -1,4 +1,5 @@
-import type { OperationCard } from '../src/inbox/view.ts'
+import type { OperationCard, OperationDetails } from '../src/inbox/view.ts'
+import { AuditLines } from './audit-lines.tsx'
 import { Act, Data, Field, Host, Send, useEntered } from './pieces.tsx'
 import { Moment, useLength } from './times.tsx'
 import { ToolInput } from './tool-input.tsx'
@@ -95,7 +96,7 @@ function Revise({ operation, conversation }: { readonly operation: OperationCard
 }
 
 /** The page of an operation whose outcome nobody knows, with the form that settles it. */
-export function OperationPage({ operation }: { readonly operation: OperationCard }) {
+export function OperationPage({ operation }: { readonly operation: OperationDetails }) {
   const { view, say } = useUi()
   return (
     <section class="thread" aria-labelledby="thread-title" id="thread" tabIndex={-1}>
@@ -144,15 +145,28 @@ export function OperationPage({ operation }: { readonly operation: OperationCard
           <>
             <h2>{say('operation.trail')}</h2>
             <ol class="trail">
-              {operation.trail.map(({ at, what, by }, index) => (
+              {operation.trail.map(({ at, what, by, why }, index) => (
                 <li key={index}>
                   <Moment at={at} /> {sayNamed(view, 'trail', what)}
-                  {by !== null && <span class="quiet"> · {by}</span>}
+                  {by !== null && (
+                    <>
+                      {' '}
+                      · <strong dir="auto">{by}</strong>
+                    </>
+                  )}
+                  {why !== null && (
+                    <span class="text" dir="auto">
+                      {' '}
+                      · {why}
+                    </span>
+                  )}
                 </li>
               ))}
             </ol>
           </>
         )}
+        <h2>{say('audit')}</h2>
+        <AuditLines audit={operation.audit} />
       </div>
     </section>
   )
@@ -215,7 +229,7 @@ function Settle({ operation }: { readonly operation: OperationCard }) {
           name="why"
           rows={2}
           required
-          maxLength={2000}
+          maxLength={1000}
           defaultValue={entered('why')}
           aria-describedby="settle-why-hint"
         />

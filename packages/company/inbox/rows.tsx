@@ -41,7 +41,7 @@ export function Lists({ isPage }: { readonly isPage: boolean }) {
             placeholder={say('searchHint')}
             defaultValue={list.query}
             autocomplete="off"
-            maxLength={200}
+            maxLength={300}
             key={list.query}
           />
           <button type="submit" class="hidden">

@@ -158,17 +158,17 @@ export async function lastAct(
   return { act: row.act, staffId: row.staff_id, detail: detailOf(row) }
 }
 
-/** Whether a member of staff did this in a conversation since then. */
+/** Whether a member of staff did this to a conversation, or to an operation, since then. */
 export async function didSince(
   { db, company }: Scope,
   {
     by,
     act,
     conversation,
+    operation,
     since,
-  }: Pick<NewAudit, 'act'> & {
+  }: Pick<NewAudit, 'act' | 'conversation' | 'operation'> & {
     readonly by: string
-    readonly conversation: string
     /** Milliseconds since 1970. */
     readonly since: number
   },
@@ -180,7 +180,8 @@ export async function didSince(
     .where('staff_id', '=', by)
     .where('at', '>', since)
     .where('act', '=', act)
-    .where('conversation_id', '=', conversation)
+    .where('conversation_id', conversation === null ? 'is' : '=', conversation)
+    .where('operation_id', operation === null ? 'is' : '=', operation)
     .limit(1)
     .executeTakeFirst()
   return row !== undefined

@@ -1,5 +1,6 @@
 import { coversScopes, formatScope, makeId, parseScope } from '@poppyseed/protocol'
-import { didSince, findAudit, insertAudit } from '../audit/audit.ts'
+import { findAudit, insertAudit } from '../audit/audit.ts'
+import { noteReading } from '../audit/noting.ts'
 import { closeConversation } from './closing.ts'
 import { userRequested } from './direct.ts'
 import {
@@ -43,9 +44,6 @@ export type StaffActs = Pick<
   | 'askForSignIn'
   | 'close'
 >
-
-/** For how long one row says that somebody looks at a conversation: milliseconds. */
-const readAgain = 600_000
 
 /** Makes it. */
 export function createStaffActs(parts: ConversationParts): StaffActs {
@@ -141,13 +139,7 @@ export function createStaffActs(parts: ConversationParts): StaffActs {
     async noteRead(id, staff) {
       const by = checkStaff(staff)
       const { id: conversation } = await existing(parts, id)
-      const scope = await parts.scope()
-      const now = parts.now()
-      if (await didSince(scope, { by: by.id, act: 'read', conversation, since: now - readAgain })) return
-      // Of two pages at once, one writes it.
-      const key = String(Math.floor(now / readAgain))
-      const row = { id: actId(parts, { key, staff: by, act: 'read', on: conversation }), by, act: 'read' } as const
-      await insertAudit(scope, { ...row, conversation, operation: null }, now)
+      await noteReading(parts, by, { conversation, operation: null })
     },
 
     async handBack(id, staff, words = {}, options = {}) {

@@ -45,10 +45,14 @@ export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed()
 }
 
+/** Characters of a sentence: a reason, or how something is known. Forms, the JSON API and functions have the same bound. */
+export const longestSentence = 1_000
+
 /** A sentence, cleaned. @throws TypeError */
 export function checkSentence(what: string, text: string): string {
   const cleaned = typeof text === 'string' ? clean(text) : ''
-  if (!isText(cleaned, 1000)) throw new TypeError(`${what} is a sentence, of at most 1000 characters.`)
+  if (!isText(cleaned, longestSentence))
+    throw new TypeError(`${what} is a sentence, of at most ${longestSentence} characters.`)
   return cleaned
 }
 

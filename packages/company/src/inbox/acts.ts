@@ -145,10 +145,8 @@ export async function actOn(parts: InboxParts, act: ConversationAct, asked: ActA
 /** Settles an operation whose outcome nobody knows. @throws PoppyError as {@link actOn} */
 export async function settleOn({ operations }: InboxParts, { id, staff, fields, key }: ActAsked): Promise<void> {
   if (operations === null) throw refused('inbox.refused.notFound', {}, 'not_found')
-  const why = fields.one('why')?.trim() ?? ''
+  const why = sentenceField(fields, 'why')
   const outcome = fields.one('outcome')
-  if (why === '') throw refused('inbox.refused.empty')
-  if (why.length > 2_000) throw refused('inbox.refused.incomplete')
   if (outcome !== 'succeeded' && outcome !== 'failed') throw refused('inbox.refused.incomplete')
   const found = outcome === 'succeeded' ? succeeded(resultOf(fields)) : failed(sentenceField(fields, 'reason'))
   await operations.settle(id, found, { by: staff, why }, { key })

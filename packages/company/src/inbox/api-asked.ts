@@ -1,6 +1,7 @@
 import { conversationLimits, operationStates } from '@poppyseed/protocol'
 import { z } from 'zod'
-import { checkSentence, checkText } from '../conversations/staff-input.ts'
+import { checkSentence, checkText, longestSentence } from '../conversations/staff-input.ts'
+import { longestQuery } from './place.ts'
 
 /** What the JSON API of the inbox is asked with: a query, or a body. What it doesn't have is refused. */
 
@@ -22,7 +23,7 @@ const text = z
 const sentence = z
   .string()
   .min(1)
-  .max(1000)
+  .max(longestSentence)
   .refine((given) => passes(() => checkSentence('reason', given)), 'has to have words in it')
 const data = z
   .record(z.string(), z.unknown())
@@ -45,7 +46,11 @@ export const askedSchemas = {
     limit: limit.optional(),
   }),
   SearchQuery: z.strictObject({
-    text: z.string().min(1).max(500).describe('An id, an account, an agent or its host; else words that were said'),
+    text: z
+      .string()
+      .min(1)
+      .max(longestQuery)
+      .describe('An id, an account, an agent or its host; else words that were said'),
     since: cursor.optional().describe('`since` of the search before'),
     limit: limit.optional(),
   }),

@@ -7,12 +7,15 @@ import {
   conversationsToWire,
   conversationToWire,
   noteToWire,
+  operationRowToWire,
   operationToWire,
   staffToWire,
   time,
   timeOrNull,
 } from './api-writing.ts'
 import { accountView } from './make-account.ts'
+import { whoOf, whyOf } from './make-operation.ts'
+import { noteOperation } from './noted.ts'
 import { type InboxParts, readerOf } from './parts.ts'
 import { noteSearch } from './searched.ts'
 
@@ -147,7 +150,7 @@ export const apiReads = {
       await noteSearch(parts, { me }, text)
       return {
         conversations: await conversationsToWire(parts, found.conversations),
-        operations: found.operations.map(operationToWire),
+        operations: found.operations.map(operationRowToWire),
         since: found.since,
         looked_back_to: timeOrNull(found.lookedBackTo),
       }
@@ -181,6 +184,7 @@ export const apiReads = {
   'GET /operations': apiOperation({
     name: 'listOperations',
     summary: 'Operations: those whose outcome nobody knows, the longest unknown first; or all, newest first',
+    description: 'Nothing of terms, input or results: read one for that.',
     needs: 'operations',
     asked: 'OperationsQuery',
     answer: 'Operations',
@@ -189,30 +193,33 @@ export const apiReads = {
       const page = await readingOn(filter.after, () =>
         operations.list({ ...given(filter), ...(list === 'unsettled' ? { isUnsettled: true as const } : {}) }),
       )
-      return { operations: page.operations.map(operationToWire), after: page.after }
+      return { operations: page.operations.map(operationRowToWire), after: page.after }
     },
   }),
 
   'GET /operations/*': apiOperation({
     name: 'readOperation',
-    summary: 'An operation, and what happened to it',
+    summary: 'An operation, and what happened to it: who of the company did it, and why',
+    description: 'Stands in the record as `read`, once in ten minutes.',
     needs: 'operations',
     asked: 'Nothing',
     answer: 'OperationRead',
-    async run({ parts, id }) {
+    async run({ parts, staff, id }) {
       const operations = operationsOf(parts)
       const [operation, trail] = await Promise.all([operations.get(id), operations.trail(id)])
       if (operation === null)
         throw new PoppyError('operation_not_found', { description: 'There is no operation of this id.' })
+      await noteOperation(parts, staff, id)
       return {
         operation: operationToWire(operation),
         input: operation.input ?? null,
-        trail: trail.map(({ event, at, revision, channel, who }) => ({
-          event,
-          at: time(at),
-          revision,
-          channel,
-          by: who.name ?? who.staff ?? null,
+        trail: trail.map((entry) => ({
+          event: entry.event,
+          at: time(entry.at),
+          revision: entry.revision,
+          channel: entry.channel,
+          by: whoOf(entry),
+          why: whyOf(entry),
         })),
       }
     },

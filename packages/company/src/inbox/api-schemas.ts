@@ -57,24 +57,25 @@ export const noteSchema = z.object({
   at: time,
 })
 
-/** An operation. */
-export const operationRecordSchema = z.object({
+/** An operation, as lists have it: nothing of its terms, nor of what came of it. */
+export const operationRowSchema = z.object({
   id,
   name: z.string(),
   state: z.enum(operationStates),
   revision: z.int(),
   summary: z.string(),
-  terms: object.nullable(),
   conversation_id: id.nullable().describe('The conversation that it was proposed in'),
   agent: z.object({ client_id: z.string(), host: z.string() }),
   expires_at: time.nullable(),
   started_at: time.nullable(),
   unknown_since: time.nullable().describe('Since when nobody knows what came of it'),
-  result: z.unknown(),
   created_at: time,
   updated_at: time,
   finished_at: time.nullable(),
 })
+
+/** One of them, in detail. */
+export const operationRecordSchema = operationRowSchema.extend({ terms: object.nullable(), result: z.unknown() })
 
 const count = z.object({ number: z.int(), is_more: z.boolean().describe('Whether there are more than were counted') })
 const after = z.string().nullable().describe('Gives the next page, as `after`; null where there is none')
@@ -136,7 +137,7 @@ export const answerSchemas = {
   Called: z.object({ value: z.unknown(), operation: operationSchema.nullable().describe('What was proposed') }),
   Found: z.object({
     conversations: z.array(conversationSchema),
-    operations: z.array(operationRecordSchema),
+    operations: z.array(operationRowSchema),
     since: z.string().nullable().describe('Goes on searching, as `since`; null once all was looked through'),
     looked_back_to: time.nullable(),
   }),
@@ -153,7 +154,7 @@ export const answerSchemas = {
     ),
     after,
   }),
-  Operations: z.object({ operations: z.array(operationRecordSchema), after }),
+  Operations: z.object({ operations: z.array(operationRowSchema), after }),
   OperationRead: z.object({
     operation: operationRecordSchema,
     input: z.unknown(),
@@ -163,7 +164,8 @@ export const answerSchemas = {
         at: time,
         revision: z.int().nullable(),
         channel: z.string(),
-        by: z.string().nullable().describe('Who of the company; null for anybody else'),
+        by: z.string().nullable().describe('Who of the company, by name; null for anybody else'),
+        why: z.string().nullable().describe('A reason, or how it is known, where somebody said so'),
       }),
     ),
   }),

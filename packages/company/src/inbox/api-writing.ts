@@ -3,7 +3,13 @@ import type { z } from 'zod'
 import type { ToolOutcome } from '../company-agent/turn.ts'
 import type { ConversationNote, ConversationRecord } from '../conversations/staff-view.ts'
 import type { OperationView } from '../operations/view.ts'
-import type { ApiValue, conversationSchema, noteSchema, operationRecordSchema } from './api-schemas.ts'
+import type {
+  ApiValue,
+  conversationSchema,
+  noteSchema,
+  operationRecordSchema,
+  operationRowSchema,
+} from './api-schemas.ts'
 import { rowsOf } from './make-rows.ts'
 import type { InboxParts } from './parts.ts'
 
@@ -61,18 +67,25 @@ export function noteToWire({ number, kind, by, text, data, at }: ConversationNot
 /** An operation. What the company keeps of it in `data`, and whose it is, stays out. */
 export function operationToWire(view: OperationView): z.infer<typeof operationRecordSchema> {
   return {
+    ...operationRowToWire(view),
+    terms: view.terms === null ? null : { ...view.terms },
+    result: view.result ?? null,
+  }
+}
+
+/** The same for a list. */
+export function operationRowToWire(view: OperationView): z.infer<typeof operationRowSchema> {
+  return {
     id: view.id,
     name: view.name,
     state: view.state,
     revision: view.revision,
     summary: view.summary,
-    terms: view.terms === null ? null : { ...view.terms },
     conversation_id: view.conversationId,
     agent: { client_id: view.clientId, host: new URL(view.clientId).host },
     expires_at: timeOrNull(view.expiresAt),
     started_at: timeOrNull(view.startedAt),
     unknown_since: timeOrNull(view.unknownSince),
-    result: view.result ?? null,
     created_at: time(view.createdAt),
     updated_at: time(view.updatedAt),
     finished_at: timeOrNull(view.finishedAt),

@@ -1,11 +1,10 @@
-import { isJsonObject, type WireEvent } from '@poppyseed/protocol'
-import type { AuditEntry } from '../audit/reading.ts'
+import type { WireEvent } from '@poppyseed/protocol'
 import type { ToolOutcome } from '../company-agent/turn.ts'
-import { inPlainSight } from '../operations/terms.ts'
 import { allowedOf } from './allowed.ts'
 import { askedOf, decisionOf } from './asked.ts'
 import { claimsOf } from './claims.ts'
 import { accountView } from './make-account.ts'
+import { auditLine, auditLines } from './make-audit.ts'
 import { entriesOf, notesBetween, rightsOf } from './make-entries.ts'
 import { operationCard } from './make-operation.ts'
 import { rowsOf } from './make-rows.ts'
@@ -13,7 +12,7 @@ import { outcomeView, toolViews } from './make-tools.ts'
 import type { InboxParts, Reader } from './parts.ts'
 import { addressOf, type Place } from './place.ts'
 import { readableOrNull } from './readable.ts'
-import type { AuditView, ConversationView, OperationCard } from './view.ts'
+import type { ConversationView, OperationCard } from './view.ts'
 
 /** The workspace: one conversation, with all that is needed to settle it. */
 
@@ -25,7 +24,7 @@ export interface Called {
   readonly outcome: ToolOutcome
 }
 
-const [eventsOnPage, newestEvents, parentEvents, auditLines, mostOperations] = [100, 50, 200, 30, 50]
+const [eventsOnPage, newestEvents, parentEvents, mostOperations] = [100, 50, 200, 50]
 
 /**
  * Makes it.
@@ -122,19 +121,4 @@ function operationsIn(events: readonly WireEvent[]): readonly string[] {
     event.type === 'message' && event.message.operation !== undefined ? [event.message.operation.operation_id] : [],
   )
   return [...new Set(ids.toReversed())].slice(0, mostOperations)
-}
-
-function auditLine({ at, staff, act, detail }: AuditEntry): AuditView {
-  const words = Object.entries(detail ?? {}).flatMap(([name, value]) => (shownOfAudit.has(name) ? [wordOf(value)] : []))
-  const text = words.filter((word) => word !== '').join(' · ')
-  return { at, by: inPlainSight(staff.name), act, detail: text === '' ? null : inPlainSight(text).slice(0, 300) }
-}
-
-/** What of an act's detail says something to a person. */
-const shownOfAudit: ReadonlySet<string> = new Set(['tool', 'to', 'scope', 'reason', 'error', 'as', 'why'])
-
-/** A colleague by their name. */
-function wordOf(value: unknown): string {
-  if (typeof value === 'string') return value
-  return isJsonObject(value) && typeof value.name === 'string' ? value.name : ''
 }

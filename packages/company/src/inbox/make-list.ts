@@ -1,7 +1,7 @@
 import { searchConversations } from '../conversations/search.ts'
 import type { ConversationRecord } from '../conversations/staff-view.ts'
 import type { OperationView } from '../operations/view.ts'
-import { operationCard } from './make-operation.ts'
+import { operationRow } from './make-operation.ts'
 import { rowsOf } from './make-rows.ts'
 import type { InboxParts, Reader } from './parts.ts'
 import { addressOf, type Place } from './place.ts'
@@ -17,7 +17,7 @@ export async function listView(parts: InboxParts, reader: Reader, place: Place):
     name: place.query === null ? place.list : 'search',
     query: place.query ?? '',
     conversations: await rowsOf(parts, conversations),
-    operations: operations.map((operation) => operationCard(operation, reader)),
+    operations: operations.map(operationRow),
     next: next === null ? null : addressOf(parts.path, { ...place, opened: null, since: null, after: null, ...next }),
     searchedSince,
   }

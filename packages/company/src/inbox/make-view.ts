@@ -3,7 +3,7 @@ import { isRightToLeft } from '../pages/direction.ts'
 import { makeFormToken } from './form-token.ts'
 import { type Called, conversationView } from './make-conversation.ts'
 import { listView } from './make-list.ts'
-import { operationCard } from './make-operation.ts'
+import { openedOperation } from './make-operation.ts'
 import type { InboxParts, Reader } from './parts.ts'
 import type { Place } from './place.ts'
 import type { InboxView, Notice } from './view.ts'
@@ -65,10 +65,4 @@ export async function makeView(parts: InboxParts, reader: Reader, place: Place, 
     token: makeFormToken(parts, { staffId: me.id, about: opened?.id ?? null }),
     once: Buffer.from(parts.random(16)).toString('base64url'),
   }
-}
-
-async function openedOperation({ operations }: InboxParts, reader: Reader, id: string) {
-  const found = await operations?.get(id)
-  if (operations === null || found === null || found === undefined) return null
-  return operationCard(found, reader, { trail: await operations.trail(id) })
 }

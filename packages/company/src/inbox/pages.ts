@@ -10,6 +10,7 @@ import { checkFormToken } from './form-token.ts'
 import { inboxHeaders, inboxJson, inboxPage } from './frame.ts'
 import type { Called } from './make-conversation.ts'
 import { makeView, type Told } from './make-view.ts'
+import { noteShown } from './noted.ts'
 import { type InboxParts, type Reader, readerOf } from './parts.ts'
 import { type ConversationAct, conversationActs, type DeskAct } from './paths.ts'
 import { type AskedFor, addressOf, isOpenable, type Place, readPlace } from './place.ts'
@@ -44,7 +45,7 @@ export async function showInbox(request: Request, asked: AskedFor, parts: InboxP
     return respond(request, await makeView(parts, reader, { ...place, opened: null }, told), 404)
   }
   if (place.query !== null) await noteSearch(parts, reader, place.query)
-  if (shown.conversation !== null) await parts.conversations?.noteRead(shown.conversation.id, me)
+  await noteShown(parts, { id: me.id, name: me.name }, shown)
   return respond(request, withChosen(shown, query), 200)
 }
 
@@ -181,7 +182,7 @@ async function tell(
     entered: isRefused ? { ...fields.entered, act } : {},
   }
   const view = await viewOrNothing(parts, reader, place, told)
-  if (isRefused) await noteShown(parts, reader, view)
+  await noteShown(parts, { id: reader.me.id, name: reader.me.name }, view, { isDone: !isRefused })
   return respond(request, view ?? (await makeView(parts, reader, { ...place, opened: null }, told)), statusOf(called))
 }
 
@@ -202,7 +203,8 @@ async function tellRefused(
   const shown: Told = { notice: { kind: 'refused', text }, entered: fields === null ? {} : { ...fields.entered, act } }
   // What another site sends shows nobody what it is about.
   const view = fields === null ? null : await viewOrNothing(parts, reader, place, shown)
-  await noteShown(parts, reader, view)
+  // Who was refused, and is shown what it was about with that, has read it.
+  await noteShown(parts, { id: reader.me.id, name: reader.me.name }, view)
   const response = await respond(
     request,
     view ?? (await makeView(parts, reader, { ...place, opened: null }, shown)),
@@ -211,12 +213,6 @@ async function tellRefused(
   const wait = answer.headers.get('retry-after')
   if (wait !== null) response.headers.set('retry-after', wait)
   return response
-}
-
-/** What was done stands in the record by itself; who was refused, and is shown the conversation with that, has read it. */
-async function noteShown(parts: InboxParts, { me }: Reader, view: InboxView | null): Promise<void> {
-  const shown = view?.conversation ?? null
-  if (shown !== null) await parts.conversations?.noteRead(shown.id, { id: me.id, name: me.name })
 }
 
 /** The view; null where what it has open is not there. */

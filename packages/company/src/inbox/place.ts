@@ -23,8 +23,8 @@ export interface Place {
   readonly opened: Opened | null
 }
 
-/** Characters of a search that are looked at. */
-const longestQuery = 300
+/** Characters of a search: an address has no more of it, and the JSON API takes no more. */
+export const longestQuery = 300
 
 /** Reads the query of an address; what is none, or stands there twice, isn't there. */
 export function readPlace(query: URLSearchParams, opened: AskedFor): Place {

@@ -42,7 +42,7 @@ export interface InboxView {
   /** The conversation that is open beside the list; null for none. */
   readonly conversation: ConversationView | null
   /** The operation that is open beside the list, where its outcome isn't known; null for none. */
-  readonly operation: OperationCard | null
+  readonly operation: OperationDetails | null
   /** What came of what was just done; null where nothing was. */
   readonly notice: Notice | null
   /**
@@ -270,7 +270,7 @@ export interface ToolOutcomeView {
   readonly value: Readable | null
 }
 
-/** An operation as staff see it. */
+/** An operation as staff see it. In lists it has no terms, result or input. */
 export interface OperationCard {
   readonly id: string
   readonly name: string
@@ -291,8 +291,19 @@ export interface OperationCard {
    * deep for one. Null where staff can't revise it.
    */
   readonly input: Readonly<Record<string, string>> | null
-  /** What happened to it, oldest first; empty in lists. */
-  readonly trail: readonly { readonly at: number; readonly what: string; readonly by: string | null }[]
+}
+
+/** An operation that is open. */
+export interface OperationDetails extends OperationCard {
+  /** What happened to it, oldest first: who of the company it was, by name, and why, where that is known. */
+  readonly trail: readonly {
+    readonly at: number
+    readonly what: string
+    readonly by: string | null
+    readonly why: string | null
+  }[]
+  /** Who did what, newest first, cut to the newest. */
+  readonly audit: readonly AuditView[]
 }
 
 /** A line of the record of who did what. */

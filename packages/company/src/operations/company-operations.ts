@@ -1,6 +1,6 @@
 import { type OperationState, operationStates, PoppyError } from '@poppyseed/protocol'
 import { auditId, findAudit, insertAudit } from '../audit/audit.ts'
-import { checkKey, isStorable, type StaffOptions } from '../conversations/staff-input.ts'
+import { checkKey, isStorable, longestSentence, type StaffOptions } from '../conversations/staff-input.ts'
 import type { Logger } from '../store/database.ts'
 import type { StoredOperation, TrailEntry } from './agreement.ts'
 import { cancel } from './cancelling.ts'
@@ -239,8 +239,13 @@ export function createCompanyOperations(
 
     async cancel(id, { by, reason }, options = {}) {
       const act = await acting('cancelled', id, by, options)
-      if (reason !== undefined && (typeof reason !== 'string' || reason.trim() === '' || reason.length > 1000))
-        throw new TypeError('reason is a sentence for the person, of at most 1000 characters, or is left out.')
+      if (
+        reason !== undefined &&
+        (typeof reason !== 'string' || reason.trim() === '' || reason.length > longestSentence)
+      )
+        throw new TypeError(
+          `reason is a sentence for the person, of at most ${longestSentence} characters, or is left out.`,
+        )
       const found = await existing(id)
       if (act.wasDone) return recordOf(found)
       return once(id, act.row.id, async () => {

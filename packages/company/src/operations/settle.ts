@@ -1,5 +1,6 @@
 import { PoppyError } from '@poppyseed/protocol'
 import { insertAudit } from '../audit/audit.ts'
+import { longestSentence } from '../conversations/staff-input.ts'
 import type { Scope } from '../store/database.ts'
 import { actorOfStaff, type ChangedBy, checkBy } from './changed-by.ts'
 import type { Tells } from './hooks.ts'
@@ -14,7 +15,7 @@ import { type OperationView, viewOf } from './view.ts'
 export interface Settlement {
   /** Who says so: a member of staff with id and name, or whoever it is in your words, such as a job of the company's. */
   readonly by: ChangedBy
-  /** How they know, for the records. */
+  /** How they know, for the records: a sentence or two, of at most 1,000 characters. */
   readonly why: string
 }
 
@@ -42,8 +43,8 @@ export async function settle(
   if (!isOutcome<Succeeded | Failed>(outcome, ['succeeded', 'failed']))
     throw new TypeError('Settle an operation as succeeded(result) or failed(reason).')
   const who = checkBy(by)
-  if (typeof why !== 'string' || why.trim() === '' || why.length > 2000)
-    throw new TypeError('Say in `why` how that is known, for the records.')
+  if (typeof why !== 'string' || why.trim() === '' || why.length > longestSentence)
+    throw new TypeError(`Say in \`why\` how that is known, for the records, in at most ${longestSentence} characters.`)
   const entry = {
     event: 'settled',
     channel: 'staff',

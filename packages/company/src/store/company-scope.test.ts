@@ -341,7 +341,8 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   findAudit: (scope) => auditing.findAudit(scope, 'a'),
   completeAudit: (scope) => auditing.completeAudit(scope, { ...audited, act: 'ran', detail: { tool: 'charge' } }),
   lastAct: (scope) => auditing.lastAct(scope, { conversation: 'talk', acts: ['took', 'gave'] }),
-  didSince: (scope) => auditing.didSince(scope, { by: 'rita', act: 'took', conversation: 'talk', since: now - 1 }),
+  didSince: (scope) =>
+    auditing.didSince(scope, { by: 'rita', act: 'took', conversation: 'talk', operation: null, since: now - 1 }),
   forgetSteps: (scope) => turns.forgetSteps(scope, { id: 'talk', turn: 2 }),
   cleanUp: (scope) => cleaning.cleanUp(scope, { now: later, limit: 2, log: silent }),
 }

@@ -251,6 +251,10 @@ export const inboxDe: InboxWords = {
   'inbox.trail.expired': 'Nicht rechtzeitig bestätigt',
   'inbox.trail.settled': 'Geklärt',
   'inbox.trail.late_outcome': 'Ein Ergebnis kam verspätet',
+  'inbox.unknownWhy.unknown': 'Ihr eigenes System konnte nicht sagen, ob es ausgeführt wurde',
+  'inbox.unknownWhy.threw': 'es brach mit einem Fehler ab',
+  'inbox.unknownWhy.timeout': 'es kam nicht rechtzeitig eine Antwort',
+  'inbox.unknownWhy.closed': 'es wurde mittendrin angehalten',
 
   'inbox.did.read': 'hat es gelesen',
   'inbox.did.took': 'hat es übernommen',

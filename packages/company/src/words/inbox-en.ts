@@ -260,6 +260,10 @@ export const inboxEn = {
   'inbox.trail.expired': 'Not confirmed in time',
   'inbox.trail.settled': 'Settled',
   'inbox.trail.late_outcome': 'An outcome came late',
+  'inbox.unknownWhy.unknown': 'your own system could not say whether it was done',
+  'inbox.unknownWhy.threw': 'it broke off with an error',
+  'inbox.unknownWhy.timeout': 'it did not answer in time',
+  'inbox.unknownWhy.closed': 'it was stopped in the middle',
 
   // Who did what, by the names of the record
   'inbox.did.read': 'read it',
