@@ -1,13 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { Agent, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
 import type { FaultPoint } from '../../packages/company/src/faults/faults.ts'
 import type { AnsweringTask } from './answering-process.ts'
+import { ask, isRunning, send, startListening } from './child-process.ts'
 import type { FreshStore } from './stores.ts'
 import { makeWireAgent, type WireAgent } from './wire-agent.ts'
 import type { Tokens } from './world.ts'
@@ -68,7 +68,7 @@ export async function startAnswering(
     clientId: 'https://agent.example/agent.json',
     now: () => (runs ? Date.now() : clock.now),
     origin,
-    send: async (request) => send(request, current),
+    send: async (request) => sendTo(request, current),
   })
 
   async function start(number: number): Promise<void> {
@@ -82,54 +82,18 @@ export async function startAnswering(
       webhooks,
     }
     const script = join(import.meta.dirname, 'answering-process.ts')
-    const child = spawn(process.execPath, ['--conditions', '@poppyseed/source', script, JSON.stringify(task)], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    })
-    onTestFinished(async () => {
-      if (child.exitCode !== null || child.signalCode !== null) return
-      child.stdin.end()
-      await once(child, 'exit')
-    })
-    child.stdin.on('error', () => {})
-    for await (const line of createInterface({ input: child.stdout })) {
-      running[number] = { port: Number(line), child }
-      return
-    }
-    throw new Error('the process ended before it listened')
+    const { child, line } = await startListening(script, [JSON.stringify(task)], { whenOver: onTestFinished })
+    running[number] = { port: Number(line), child }
   }
 
-  async function ask(request: Request, number: number, by: Agent | false): Promise<IncomingMessage> {
-    const { pathname, search } = new URL(request.url)
-    const body = Buffer.from(await request.clone().arrayBuffer())
-    const outgoing = httpRequest({
-      host: '127.0.0.1',
-      port: running[number]?.port ?? 0,
-      path: pathname + search,
-      method: request.method,
-      headers: { ...Object.fromEntries(request.headers), host: 'localhost:8080', 'content-length': body.byteLength },
-      agent: by,
-    })
-    outgoing.end(body)
-    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
-    return answer
-  }
-
-  async function send(request: Request, number: number): Promise<Response> {
-    const answer = await ask(request, number, connections)
-    const parts: Buffer[] = []
-    for await (const part of answer as AsyncIterable<Buffer>) parts.push(part)
-    const headers = new Headers(Object.entries(answer.headers).map(([name, value]) => [name, String(value)]))
-    return new Response(Buffer.concat(parts), { status: answer.statusCode ?? 0, headers })
-  }
-
-  const isRunning = (number: number) => {
-    const child = running[number]?.child
-    return child?.exitCode === null && child.signalCode === null
-  }
+  const portOf = (number: number) => running[number]?.port ?? 0
+  const sendTo = (request: Request, number: number) => send(request, { port: portOf(number), agent: connections })
   const ended = async (number: number) => {
-    if (isRunning(number)) await once(running[number]?.child as ChildProcess, 'exit')
+    const child = running[number]?.child
+    if (child !== undefined && isRunning(child)) await once(child, 'exit')
   }
-  const order = (path: string, number: number) => send(new Request(origin + path, { method: 'POST', body: '' }), number)
+  const order = (path: string, number: number) =>
+    sendTo(new Request(origin + path, { method: 'POST', body: '' }), number)
 
   await Promise.all(Array.from({ length: processes }, (_, number) => start(number)))
   const { access_token: token } = (await (await agent.startSession()).json()) as Tokens
@@ -157,13 +121,14 @@ export async function startAnswering(
       })
       if (after !== null && by === 'last-event-id') headers.set('last-event-id', after)
       const query = after !== null && by === 'cursor' ? `?cursor=${after}` : ''
-      return ask(new Request(url + query, { headers }), number, false)
+      return ask(new Request(url + query, { headers }), { port: portOf(number), agent: false })
     },
     killAt: async (number, point) => void (await order(`/test-kill/${point}`, number)),
     ended,
     async moveClock(milliseconds) {
       clock.now += milliseconds
-      for (const number of running.keys()) if (isRunning(number)) await order(`/test-clock/${clock.now}`, number)
+      for (const [number, { child }] of running.entries())
+        if (isRunning(child)) await order(`/test-clock/${clock.now}`, number)
     },
     records: () => readFileSync(records, 'utf8').split('\n').filter(Boolean),
   }

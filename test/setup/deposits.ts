@@ -1,13 +1,13 @@
-import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
 import type { OperationRecord } from '../../packages/company/src/operations/company-operations.ts'
 import { lists } from './bookings.ts'
+import { isRunning, send, startListening } from './child-process.ts'
 import { exchange, getCode } from './consent.ts'
 import type { DeathPoint, DepositsTask } from './deposits-process.ts'
 import type { FreshStore } from './stores.ts'
@@ -54,7 +54,7 @@ export interface Deposits {
 
 interface Process {
   readonly port: number
-  readonly child: ReturnType<typeof spawn>
+  readonly child: ChildProcess
 }
 
 const key = 'the-shop'
@@ -78,35 +78,16 @@ export async function startDeposits(
     now,
     origin,
     send: async (request) => {
-      if (catching === null) return send(request, current)
+      if (catching === null) return sendTo(request, current)
       catching(request)
       return new Response()
     },
   })
   lists(agent)
 
-  async function startProcess(
-    script: string,
-    argument: string[],
-    env: Record<string, string> = {},
-  ): Promise<[string, Process['child']]> {
-    const child = spawn(process.execPath, ['--conditions', '@poppyseed/source', script, ...argument], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-      env: { ...process.env, ...env },
-    })
-    onTestFinished(async () => {
-      if (child.exitCode !== null || child.signalCode !== null) return
-      child.stdin?.end()
-      await once(child, 'exit')
-    })
-    child.stdin?.on('error', () => {})
-    for await (const line of createInterface({ input: child.stdout })) return [line, child]
-    throw new Error(`${script} ended before it listened`)
-  }
-
-  const [line] = await startProcess(join(import.meta.dirname, '../../examples/hotel/payments/main.ts'), [], {
-    PAYMENTS_DIR: folder,
-    PAYMENTS_KEY: key,
+  const { line } = await startListening(join(import.meta.dirname, '../../examples/hotel/payments/main.ts'), [], {
+    env: { PAYMENTS_DIR: folder, PAYMENTS_KEY: key },
+    whenOver: onTestFinished,
   })
   const { address } = JSON.parse(line) as { readonly address: string }
   const pay = (path: string, init: RequestInit = {}) =>
@@ -127,39 +108,22 @@ export async function startDeposits(
       records,
     }
     const script = join(import.meta.dirname, 'deposits-process.ts')
-    const [port, child] = await startProcess(script, [JSON.stringify(task)])
-    running[number] = { port: Number(port), child }
+    const { child, line } = await startListening(script, [JSON.stringify(task)], { whenOver: onTestFinished })
+    running[number] = { port: Number(line), child }
   }
 
-  async function send(request: Request, number: number): Promise<Response> {
-    const { pathname, search } = new URL(request.url)
-    const body = Buffer.from(await request.clone().arrayBuffer())
-    const outgoing = httpRequest({
-      host: '127.0.0.1',
-      port: running[number]?.port ?? 0,
-      path: pathname + search,
-      method: request.method,
-      headers: { ...Object.fromEntries(request.headers), host: 'localhost:8080', 'content-length': body.byteLength },
-      agent: connections,
-    })
-    outgoing.end(body)
-    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
-    const parts: Buffer[] = []
-    for await (const part of answer as AsyncIterable<Buffer>) parts.push(part)
-    const headers = new Headers(Object.entries(answer.headers).map(([name, value]) => [name, String(value)]))
-    return new Response(Buffer.concat(parts), { status: answer.statusCode ?? 0, headers })
-  }
-
-  const isRunning = (one: Process | undefined) => one?.child.exitCode === null && one.child.signalCode === null
+  const sendTo = (request: Request, number: number) =>
+    send(request, { port: running[number]?.port ?? 0, agent: connections })
   const ended = async (number: number) => {
-    const one = running[number]
-    if (one !== undefined && isRunning(one)) await once(one.child, 'exit')
+    const child = running[number]?.child
+    if (child !== undefined && isRunning(child)) await once(child, 'exit')
   }
-  const order = (path: string, number: number) => send(new Request(origin + path, { method: 'POST', body: '' }), number)
+  const order = (path: string, number: number) =>
+    sendTo(new Request(origin + path, { method: 'POST', body: '' }), number)
 
   await Promise.all(Array.from({ length: processes }, (_, number) => start(number)))
   onTestFinished(() => connections.destroy())
-  const reached = { origin, agent, send: (request: Request) => send(request, 0) }
+  const reached = { origin, agent, send: (request: Request) => sendTo(request, 0) }
   const started = (await (await agent.startSession()).json()) as Tokens
   const answer = await exchange(agent, await getCode(reached), started.session_id)
   const { access_token: token } = (await answer.json()) as Tokens
@@ -171,7 +135,7 @@ export async function startDeposits(
     turnTo(number) {
       current = number
     },
-    send,
+    send: sendTo,
     async caught(make) {
       const { promise, resolve } = Promise.withResolvers<Request>()
       catching = resolve
@@ -189,10 +153,11 @@ export async function startDeposits(
     ended,
     async moveClock(milliseconds) {
       clock.now += milliseconds
-      for (const [number, one] of running.entries()) if (isRunning(one)) await order(`/test-clock/${clock.now}`, number)
+      for (const [number, { child }] of running.entries())
+        if (isRunning(child)) await order(`/test-clock/${clock.now}`, number)
     },
     look: async (id, number = 0) =>
-      (await send(new Request(`${origin}/test-operation/${id}`), number)).json() as ReturnType<Deposits['look']>,
+      (await sendTo(new Request(`${origin}/test-operation/${id}`), number)).json() as ReturnType<Deposits['look']>,
     async taken(id) {
       const { charges } = (await (await pay(`/charges?reference=${id}`)).json()) as { readonly charges: unknown[] }
       return charges.length

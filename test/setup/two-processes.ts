@@ -1,10 +1,8 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { Agent, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
+import { ask, send, startListening } from './child-process.ts'
 import { clockPath, type InstanceTask } from './company-process.ts'
 import { freshSchema } from './postgres.ts'
 import type { StoreAddress } from './store-process.ts'
@@ -42,7 +40,7 @@ export async function startTwoProcesses(
     now: () => clock.now,
     origin,
     send: async (request) => {
-      if (catching === null) return send(request)
+      if (catching === null) return sendTo(request)
       catching(request)
       return new Response()
     },
@@ -51,39 +49,15 @@ export async function startTwoProcesses(
   const instances = await Promise.all([startInstance(task), startInstance(task)])
   const connections = new Agent({ keepAlive: true, maxSockets: 32 })
 
-  async function send(request: Request, instance: 0 | 1 = 0): Promise<Response> {
-    const { pathname, search } = new URL(request.url)
-    const body = Buffer.from(await request.clone().arrayBuffer())
-    const outgoing = httpRequest({
-      host: '127.0.0.1',
-      port: instances[instance].port,
-      path: pathname + search,
-      method: request.method,
-      headers: { ...Object.fromEntries(request.headers), host: 'miramar.example', 'content-length': body.byteLength },
-      agent: connections,
-    })
-    outgoing.end(body)
-    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
-    const parts: Buffer[] = []
-    for await (const part of answer as AsyncIterable<Buffer>) parts.push(part)
-    const headers = new Headers(Object.entries(answer.headers).map(([name, value]) => [name, String(value)]))
-    return new Response(Buffer.concat(parts), { status: answer.statusCode ?? 0, headers })
-  }
+  const sendTo = (request: Request, instance: 0 | 1 = 0) =>
+    send(request, { port: instances[instance].port, agent: connections })
 
   return {
     agent,
     origin,
-    send,
-    async open(path, headers, instance) {
-      const { port } = instances[instance]
-      const outgoing = httpRequest({
-        ...{ host: '127.0.0.1', port, path, agent: false },
-        headers: { ...headers, host: 'miramar.example' },
-      })
-      outgoing.end()
-      const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
-      return answer
-    },
+    send: sendTo,
+    open: (path, headers, instance) =>
+      ask(new Request(origin + path, { headers }), { port: instances[instance].port, agent: false }),
     async caught(make) {
       const { promise, resolve } = Promise.withResolvers<Request>()
       catching = resolve
@@ -95,13 +69,13 @@ export async function startTwoProcesses(
       Promise.all(
         Array.from({ length: copies }, () => [0, 1] as const)
           .flat()
-          .flatMap((instance) => requests.map((request) => send(request, instance))),
+          .flatMap((instance) => requests.map((request) => sendTo(request, instance))),
       ),
     async moveClocks(milliseconds, ahead = 0) {
       clock.now += milliseconds
       for (const instance of [0, 1] as const) {
         const time = clock.now + (instance === 1 ? ahead : 0)
-        await send(new Request(`${origin}${clockPath}${time}`, { method: 'POST', body: '' }), instance)
+        await sendTo(new Request(`${origin}${clockPath}${time}`, { method: 'POST', body: '' }), instance)
       }
     },
     async close() {
@@ -130,20 +104,8 @@ async function freshDatabase(): Promise<Database> {
   return { address: { kind: 'postgres', url }, drop }
 }
 
-async function startInstance(
-  task: InstanceTask,
-): Promise<{ readonly port: number; readonly end: () => Promise<void> }> {
+async function startInstance(task: InstanceTask) {
   const script = join(import.meta.dirname, 'company-process.ts')
-  const child = spawn(process.execPath, ['--conditions', '@poppyseed/source', script, JSON.stringify(task)], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  const ended = once(child, 'exit')
-  for await (const line of createInterface({ input: child.stdout })) {
-    const end = async () => {
-      child.stdin.end()
-      await ended
-    }
-    return { port: Number(line), end }
-  }
-  throw new Error('an instance ended before it listened')
+  const { line, end } = await startListening(script, [JSON.stringify(task)])
+  return { port: Number(line), end }
 }
