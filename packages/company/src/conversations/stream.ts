@@ -1,6 +1,6 @@
 import { textDeltaEvent } from '@poppyseed/protocol'
 import type { Ear, Piece } from '../changes/changes.ts'
-import type { Sink, StreamSource } from '../http/event-stream.ts'
+import { type Keeper, OpenStream } from '../http/open-stream.ts'
 import { eventId } from './cursor.ts'
 import { isOwner } from './owning.ts'
 import { type Reader, standingOf } from './stream-rights.ts'
@@ -9,9 +9,7 @@ import type { Delivery, Standing } from './stream-store.ts'
 /** One stream of events (7.6): what it has told, and what it tells next. It has no timer, and no promise while it is idle. */
 
 /** What streams need of those who keep them. */
-export interface StreamKeeper {
-  /** Milliseconds since 1970. */
-  readonly now: () => number
+export interface StreamKeeper extends Keeper {
   readonly idle: number
   readonly read: (stream: ConversationStream, limit: number) => Promise<Delivery | null>
   /** Has it looked at whether pieces may be told, and {@link ConversationStream.tell} called then. */
@@ -26,25 +24,15 @@ export interface StreamKeeper {
 const bite = 16
 /** Characters of pieces that wait to be told. */
 const mostPieces = 32_000
-/** A comment (7.6): it isn't an event, and nothing reads it. */
-const comment = ':\n\n'
 
 /** See {@link StreamKeeper}. */
-export class ConversationStream implements Ear, StreamSource, Standing {
+export class ConversationStream extends OpenStream<StreamKeeper> implements Ear, Standing {
   readonly conversationId: string
   readonly reader: Reader
-  /** Milliseconds since 1970: when it is closed at the latest. */
-  readonly closesAt: number
   /** The number of the newest event that was told. */
   after: number
-  /** When something was last written, and since when nothing more fits in; 0 where it does. */
-  writtenAt: number
-  fullSince = 0
-  readonly #keeper: StreamKeeper
-  #sink: Sink | null = null
   #isReading = false
   #hasNews = true
-  #isOver = false
   /** The message whose pieces are told, as far as they are: those of others, and what comes after a gap, are left out. */
   #message: string | null = null
   #told = 0
@@ -53,18 +41,15 @@ export class ConversationStream implements Ear, StreamSource, Standing {
   #pieces = ''
   /** How many characters of pieces were told or dropped, of all that were heard. */
   #before = 0
-  #whenOver: PromiseWithResolvers<void> | null = null
 
   constructor(
     keeper: StreamKeeper,
     about: Pick<ConversationStream, 'conversationId' | 'reader' | 'closesAt' | 'after'>,
   ) {
-    this.#keeper = keeper
+    super(keeper, about.closesAt)
     this.conversationId = about.conversationId
     this.reader = about.reader
-    this.closesAt = about.closesAt
     this.after = about.after
-    this.writtenAt = keeper.now()
   }
 
   get sessionId(): string {
@@ -79,23 +64,10 @@ export class ConversationStream implements Ear, StreamSource, Standing {
   get epoch(): number {
     return this.reader.epoch
   }
-  get hasBegun(): boolean {
-    return this.#sink !== null
-  }
-  get over(): Promise<void> {
-    this.#whenOver ??= Promise.withResolvers()
-    if (this.#isOver) this.#whenOver.resolve()
-    return this.#whenOver.promise
-  }
 
-  begin(sink: Sink): void {
-    if (this.#isOver) {
-      sink.end()
-      return
-    }
-    this.#sink = sink
-    // Whoever is in between passes the head on with the first bytes.
-    this.#write(comment)
+  protected begun(): void {
+    // Whoever is in between passes the head on with the first bytes: a comment (7.6), which is no event.
+    this.write(':\n\n')
     this.#pump()
   }
 
@@ -104,37 +76,16 @@ export class ConversationStream implements Ear, StreamSource, Standing {
     this.#pump()
   }
 
-  drained(): void {
-    this.fullSince = 0
-    this.writtenAt = this.#keeper.now()
+  protected goOn(): void {
     this.#pump()
   }
 
-  gone(): void {
-    this.#end()
-  }
-
-  /** Keeps whatever is in between from closing it. */
-  keepAlive(): void {
-    if (this.#sink !== null && !this.#isReading && !this.#sink.isFull) this.#write(comment)
-  }
-
-  /** Ends it after what was told. */
-  close(): void {
-    const sink = this.#sink
-    this.#end()
-    sink?.end()
-  }
-
-  /** Ends it at once. */
-  giveUp(): void {
-    const sink = this.#sink
-    this.#end()
-    sink?.destroy()
+  override keepAlive(): void {
+    if (!this.#isReading) super.keepAlive()
   }
 
   heard(piece: Piece): void {
-    if (this.#isOver || this.#sink === null) return
+    if (!this.hasBegun) return
     const { messageId, from, text } = this.#fromItsBegin(piece)
     if (from === 0) {
       this.#message = messageId
@@ -142,13 +93,13 @@ export class ConversationStream implements Ear, StreamSource, Standing {
     }
     if (this.#message !== messageId) return
     // A gap: what is shown without it would be garbled.
-    if (from !== this.#told || this.#sink.isFull || this.#pieces.length + text.length > mostPieces) {
+    if (from !== this.#told || !this.hasRoom || this.#pieces.length + text.length > mostPieces) {
       this.#leavePieces()
       return
     }
     this.#told += text.length
     this.#pieces += `event: ${textDeltaEvent}\ndata: ${JSON.stringify({ message_id: messageId, text })}\n\n`
-    this.#keeper.askForPieces(this)
+    this.keeper.askForPieces(this)
   }
 
   /** Who came when a message had begun is told what came before together with the next piece, where that is known. */
@@ -172,7 +123,7 @@ export class ConversationStream implements Ear, StreamSource, Standing {
   /** Tells the pieces that wait and were heard until then, once it is certain that they may be told. */
   tell(until: number): void {
     const pieces = this.#take(until)
-    if (pieces !== '' && !this.#isOver) this.#write(pieces)
+    if (pieces !== '' && !this.isOver) this.write(pieces)
   }
 
   #take(until: number): string {
@@ -183,20 +134,12 @@ export class ConversationStream implements Ear, StreamSource, Standing {
     return taken
   }
 
-  #write(text: string): void {
-    const sink = this.#sink
-    if (sink === null) return
-    sink.write(text)
-    this.writtenAt = this.#keeper.now()
-    if (sink.isFull && this.fullSince === 0) this.fullSince = this.writtenAt
-  }
-
   #pump(): void {
-    if (this.#isReading || !this.#hasNews || this.#isOver || this.#sink === null || this.#sink.isFull) return
+    if (this.#isReading || !this.#hasNews || !this.hasRoom) return
     this.#isReading = true
     this.#deliver()
       .catch((error: unknown) => {
-        this.#keeper.failed(error)
+        this.keeper.failed(error)
         this.close()
       })
       .finally(() => {
@@ -208,19 +151,19 @@ export class ConversationStream implements Ear, StreamSource, Standing {
   async #deliver(): Promise<void> {
     this.#hasNews = false
     const heard = this.heardUntil
-    const delivery = await this.#keeper.read(this, bite)
-    if (this.#isOver) return
+    const delivery = await this.keeper.read(this, bite)
+    if (this.isOver) return
     if (delivery === null || !this.#mayRead(delivery)) {
       this.close()
       return
     }
     const { row, events } = delivery
-    this.#keeper.stands(this, row)
+    this.keeper.stands(this, row)
     // What was heard before the look may be told by it, and comes before the message that it is of.
     this.tell(heard)
     for (const { number, body } of events) {
-      if (this.#sink?.isFull !== false) break
-      this.#write(`id: ${eventId(this.conversationId, number)}\ndata: ${body}\n\n`)
+      if (!this.hasRoom) break
+      this.write(`id: ${eventId(this.conversationId, number)}\ndata: ${body}\n\n`)
       this.after = number
       // What is whole is not told in pieces any more.
       if (this.#message !== null && body.includes(`"${this.#message}"`)) {
@@ -236,19 +179,14 @@ export class ConversationStream implements Ear, StreamSource, Standing {
   /** Events after the last one that was told may be gone by now, for a reader who was slow: a new read is told so (7.5). */
   #mayRead({ row, session }: Delivery): boolean {
     if (row.first_event - 1 > this.after) return false
-    const limits = { idle: this.#keeper.idle }
+    const limits = { idle: this.keeper.idle }
     return (
-      standingOf(this.reader, session, limits, this.#keeper.now()) === 'as-before' &&
-      isOwner(row, this.reader.principal)
+      standingOf(this.reader, session, limits, this.keeper.now()) === 'as-before' && isOwner(row, this.reader.principal)
     )
   }
 
-  #end(): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    this.#sink = null
+  protected left(): void {
     this.#pieces = ''
-    this.#keeper.left(this)
-    this.#whenOver?.resolve()
+    this.keeper.left(this)
   }
 }

@@ -1,12 +1,10 @@
 import type { Staff } from '../conversations/held.ts'
-import type { Sink, StreamSource } from '../http/event-stream.ts'
+import { type Keeper, OpenStream } from '../http/open-stream.ts'
 
 /** One stream for one page of a member of staff: it says that something has changed, and nothing of what. */
 
 /** What streams need of those who keep them. */
-export interface LiveKeeper {
-  /** Milliseconds since 1970. */
-  readonly now: () => number
+export interface LiveKeeper extends Keeper {
   /** Who makes this request now; null for nobody of the staff. */
   readonly who: (request: Request) => Promise<Staff | null>
   readonly failed: (error: unknown) => void
@@ -35,24 +33,16 @@ const atOnce = 4
 const trustedFor = 5_000
 /** Milliseconds until a browser comes back: when the stream was lost, and when it ended by itself. */
 const back = { lost: 2_000, again: 250 }
-const comment = ':\n\n'
 
 /** See {@link LiveKeeper}. */
-export class LiveStream implements StreamSource {
+export class LiveStream extends OpenStream<LiveKeeper> {
   readonly staff: Staff
   readonly conversation: string | null
-  readonly closesAt: number
-  /** When something was last written, since when nothing more fits in (0: it does), and when it was asked who this is. */
-  writtenAt: number
-  fullSince = 0
+  /** When it was asked who this is. */
   askedAt: number
   /** Since when it is being asked who this is; 0: it isn't. */
   askingSince = 0
   readonly #request: Request
-  readonly #keeper: LiveKeeper
-  readonly #whenOver = Promise.withResolvers<void>()
-  #sink: Sink | null = null
-  #isOver = false
   /** Whether there is something that was not told yet. */
   #isDue = false
   /** How many more events come at once, as of the last one, and `performance.now()` of that. */
@@ -60,37 +50,23 @@ export class LiveStream implements StreamSource {
   #toldAt = performance.now()
 
   constructor(keeper: LiveKeeper, { staff, conversation, request, closesAt }: AboutLive) {
-    this.#keeper = keeper
+    super(keeper, closesAt)
     this.staff = staff
     this.conversation = conversation
     this.#request = request
-    this.closesAt = closesAt
-    this.writtenAt = keeper.now()
     this.askedAt = this.writtenAt
   }
 
-  get hasBegun(): boolean {
-    return this.#sink !== null
-  }
-  get over(): Promise<void> {
-    return this.#whenOver.promise
-  }
-
-  begin(sink: Sink): void {
-    if (this.#isOver) {
-      sink.end()
-      return
-    }
-    this.#sink = sink
+  protected begun(): void {
     // By its id a browser shows that it was here before.
-    this.#write(`retry: ${back.lost}\nid: 1\n\n`)
+    this.write(`retry: ${back.lost}\nid: 1\n\n`)
     // What happened between the page and its stream is asked for at once.
     this.changed(true)
   }
 
   /** Something has changed. `isNear`: it may be of the open conversation, and is told at once. */
   changed(isNear: boolean): void {
-    if (this.#isOver || this.#sink === null) return
+    if (!this.hasBegun) return
     this.#isDue = true
     if (isNear) this.#tell()
     else this.tellLater()
@@ -100,45 +76,29 @@ export class LiveStream implements StreamSource {
   tellLater(): void {
     if (!this.#isDue) return
     if (this.#roomAt(performance.now()) >= 1) this.#tell()
-    else this.#keeper.later()
+    else this.keeper.later()
   }
 
-  drained(): void {
-    this.fullSince = 0
-    this.writtenAt = this.#keeper.now()
+  protected goOn(): void {
     if (this.#isDue) this.#tell()
   }
 
-  gone(): void {
-    this.#end()
-  }
-
-  /** Keeps whatever is in between from closing it. */
-  keepAlive(): void {
-    if (this.#sink !== null && !this.#sink.isFull) this.#write(comment)
+  protected left(): void {
+    this.keeper.left(this)
   }
 
   /** Ends it. `comesAgain`: the page is to open the next one at once. */
-  close(comesAgain = false): void {
-    if (comesAgain && this.#sink?.isFull === false) this.#write(`retry: ${back.again}\n\n`)
-    const sink = this.#sink
-    this.#end()
-    sink?.end()
-  }
-
-  /** Ends it at once. */
-  giveUp(): void {
-    const sink = this.#sink
-    this.#end()
-    sink?.destroy()
+  override close(comesAgain = false): void {
+    if (comesAgain && this.hasRoom) this.write(`retry: ${back.again}\n\n`)
+    super.close()
   }
 
   /** Asks whether it is still the same member of staff, and ends it where not. */
   ask(): void {
-    if (this.askingSince > 0 || this.#isOver) return
-    const time = this.#keeper.now()
+    if (this.askingSince > 0 || this.isOver) return
+    const time = this.keeper.now()
     this.askingSince = time
-    this.#keeper
+    this.keeper
       .who(this.#request)
       .then((staff) => {
         this.askedAt = time
@@ -147,12 +107,12 @@ export class LiveStream implements StreamSource {
           if (this.#isDue) this.#tell()
           return
         }
-        this.#write('event: signed-out\ndata: {}\n\n')
+        this.write('event: signed-out\ndata: {}\n\n')
         this.close()
       })
       .catch((error: unknown) => {
         // Nothing was said of who it is: the page asks anew, and is told then.
-        this.#keeper.failed(error)
+        this.keeper.failed(error)
         this.close()
       })
   }
@@ -162,8 +122,8 @@ export class LiveStream implements StreamSource {
   }
 
   #tell(): void {
-    if (this.#sink === null || this.#sink.isFull) return
-    if (this.#keeper.now() - this.askedAt >= trustedFor) {
+    if (!this.hasRoom) return
+    if (this.keeper.now() - this.askedAt >= trustedFor) {
       this.ask()
       return
     }
@@ -171,22 +131,6 @@ export class LiveStream implements StreamSource {
     const time = performance.now()
     this.#room = Math.max(0, this.#roomAt(time) - 1)
     this.#toldAt = time
-    this.#write('event: changed\ndata: {}\n\n')
-  }
-
-  #write(text: string): void {
-    const sink = this.#sink
-    if (sink === null) return
-    sink.write(text)
-    this.writtenAt = this.#keeper.now()
-    if (sink.isFull && this.fullSince === 0) this.fullSince = this.writtenAt
-  }
-
-  #end(): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    this.#sink = null
-    this.#keeper.left(this)
-    this.#whenOver.resolve()
+    this.write('event: changed\ndata: {}\n\n')
   }
 }
