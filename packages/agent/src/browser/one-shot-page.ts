@@ -31,6 +31,7 @@ export interface OneShotOptions {
 /** A page that waits for its one browser. */
 export interface OneShotPage {
   readonly url: string
+  /** Unix time in milliseconds. */
   readonly expiresAt: number
   /** True once the page was given out; false where it went without. */
   readonly opened: Promise<boolean>

@@ -60,6 +60,7 @@ export interface KnownOperation {
   readonly summary: string
   /** How far it came here: `approved` may have been sent, and is followed by `resume`. */
   readonly step: OperationRecord['step']
+  /** Unix time in milliseconds. */
   readonly heardAt: number
 }
 

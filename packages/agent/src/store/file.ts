@@ -22,7 +22,8 @@ const longestChange = 15_000
 
 /**
  * A store in one file, for one person's agent: mode 0600 in a folder of mode 0700, replaced as a whole at each change,
- * and safe for several processes at once. It refuses a file that others may read.
+ * and safe for several processes at once. It refuses a file that others may read: what is asked of it then rejects with an
+ * AgentError, `store_unsafe`.
  *
  * @example
  * const store = fileStore(join(homedir(), '.poppy', 'state.json'))

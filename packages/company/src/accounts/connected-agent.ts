@@ -15,8 +15,9 @@ export interface ConnectedAgent {
   readonly rights: readonly { readonly scope: string; readonly text: string; readonly language?: string | undefined }[]
   /** Milliseconds since 1970: when it was let in last. */
   readonly connectedAt: number
+  /** Milliseconds since 1970. */
   readonly lastUsedAt: number
-  /** When the last of its access runs out; null for never. */
+  /** Milliseconds since 1970: when the last of its access runs out; null for never. */
   readonly expiresAt: number | null
 }
 

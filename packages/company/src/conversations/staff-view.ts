@@ -7,8 +7,6 @@ import type { ConversationRow } from './row.ts'
 import type { StoredEvent } from './store.ts'
 
 /** A conversation as the company's own code and staff see it. Times are milliseconds since 1970. */
-
-/** See above. */
 export interface ConversationRecord {
   readonly id: string
   readonly status: ConversationStatus
@@ -48,6 +46,7 @@ export interface ConversationNote {
   readonly by: Staff | null
   readonly text: string
   readonly data: Readonly<Record<string, unknown>> | null
+  /** Milliseconds since 1970. */
   readonly at: number
 }
 

@@ -54,6 +54,7 @@ export function succeeded(result: unknown = null): Succeeded {
 /**
  * It certainly did not happen, and nothing of it is left: only then. `reason` is a sentence for the person, such as
  * "The room was taken meanwhile."
+ * @throws TypeError where it isn't one
  */
 export function failed(reason: string): Failed {
   if (typeof reason !== 'string' || reason.trim() === '')
