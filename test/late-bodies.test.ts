@@ -27,17 +27,21 @@ describe.each(stores)('A body that comes late on $name', { timeout: 60_000 }, ({
     const { world, port } = here
     const id = await here.start()
     const tokens = await world.signIn(world.agent, here.tokens.session_id)
-    const path = `/poppy/conversations`
+    const conversations = '/poppy/conversations'
 
     /** Sends a request up to the middle of its body; gives what sends the rest, and gives the answer. */
-    async function begin(below: string, body: unknown): Promise<() => Promise<string>> {
-      const url = `${world.origin}${path}${below}`
+    async function begin(
+      below: string,
+      body: unknown,
+      path = `${conversations}${below}`,
+    ): Promise<() => Promise<string>> {
+      const url = `${world.origin}${path}`
       const text = JSON.stringify(body)
       const socket = connect(port, '127.0.0.1')
       onTestFinished(() => void socket.destroy())
       const before = authenticated
       const head = [
-        `POST ${path}${below} HTTP/1.1`,
+        `POST ${path} HTTP/1.1`,
         'host: miramar.example',
         'content-type: application/json',
         `content-length: ${Buffer.byteLength(text)}`,
@@ -91,6 +95,30 @@ describe.each(stores)('A body that comes late on $name', { timeout: 60_000 }, ({
     const again = await here.talk.start({ ...said('Another matter.'), id: 'msg_late' })
     const { conversation_id: other } = await standingOf(again)
     expect(await row(other)).toMatchObject({ caller_account: null, grant_id: null, scopes: '' })
+  })
+
+  test('to a tool that needs the sign-in is refused, once the User has signed out or has signed in again', async () => {
+    for (const isAgain of [false, true]) {
+      const { world, here, begin, signOut } = await signedIn(await fresh())
+      const mine = await begin('', {}, '/poppy/tools/my_bookings')
+      const any = await begin('', { text: 'hello' }, '/poppy/tools/echo')
+      await signOut()
+      if (isAgain) await world.signIn(world.agent, here.tokens.session_id)
+      world.clock.now += 2000
+      expect(await mine()).toBe('403 sign_in_required')
+      expect(await any()).toBe('200')
+    }
+  })
+
+  test('to a tool of a Personal Agent that is blocked meanwhile is refused, and well it is called', async () => {
+    const { world, begin } = await signedIn(await fresh())
+    const well = await begin('', {}, '/poppy/tools/my_bookings')
+    world.clock.now += 2000
+    expect(await well()).toBe('200')
+    const late = await begin('', { text: 'hello' }, '/poppy/tools/echo')
+    await world.company.agents.block(world.agent.clientId)
+    world.clock.now += 2000
+    expect(await late()).toBe('401 invalid_token')
   })
 
   test('of a Personal Agent that is blocked meanwhile changes nothing', async () => {

@@ -26,6 +26,7 @@ import type { Operations } from './operations/create-operations.ts'
 import { operationHandlers } from './operations/routes.ts'
 import { operationPageRoute, signInRoutes } from './page-routes.ts'
 import type { Authenticator } from './sessions/authenticate.ts'
+import { principalStill } from './sessions/late-body.ts'
 import { grantsOf, handleTokenRequest } from './sessions/routes.ts'
 import type { TokenSettings } from './sessions/token-request.ts'
 import { type MediatedEndpoint, signInMediated, submitCode } from './sign-in/mediated/routes.ts'
@@ -231,7 +232,7 @@ function refuseDevice(): never {
 }
 
 function toolRoutes(parts: HandlerParts, fail: Route['fail'], nonce: () => string | undefined): Record<string, Route> {
-  const { published, registry, authenticator, mcp, log, random } = parts
+  const { published, registry, authenticator, mcp, log, random, scope, now, tokenSettings } = parts
   if (!published.hasTools || mcp === null) return {}
   const { openapi: resource, mcp: mcpUrl, mcpMetadata: resourceMetadata, tools, routeOf } = published.addresses
   const { toolsResource } = published.apis
@@ -239,7 +240,10 @@ function toolRoutes(parts: HandlerParts, fail: Route['fail'], nonce: () => strin
   const needed = { resources: [toolsResource ?? resource], isNarrow: toolsResource !== undefined }
   const call: Handler = async (request, name) => {
     const principal = await authenticator.withProof(request, needed)
-    return callToolOverHttp(registry, name, request, principal, await readBody(request, toolBodyLimit))
+    const since = now()
+    const body = await readBody(request, toolBodyLimit)
+    const still = await principalStill(principal, { scope, now, since, limits: tokenSettings.limits })
+    return callToolOverHttp(registry, name, request, still, body)
   }
   const callMcp: Handler = async (request) =>
     mcp.turnAway(request) ?? mcp.fetch(request, await authenticator.withBearer(request, mcpUrl))

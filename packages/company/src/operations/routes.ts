@@ -4,6 +4,7 @@ import { readJsonObject } from '../http/body.ts'
 import { json } from '../http/respond.ts'
 import type { Handler } from '../http/router.ts'
 import type { Authenticator, Need } from '../sessions/authenticate.ts'
+import { principalStill } from '../sessions/late-body.ts'
 import type { Principal } from '../sessions/principal.ts'
 import { isActive, principalNow, type SessionLimits } from '../sessions/rights.ts'
 import { peekSession } from '../sessions/store.ts'
@@ -71,8 +72,11 @@ export function operationHandlers(
 
     async cancel(request, id) {
       const principal = await authenticate(request)
+      const since = parts.now()
       await readJsonObject(request, bodyLimit)
-      return answer(await cancelByAgent(parts, id, principal))
+      const { limits } = endpoint
+      const still = await principalStill(principal, { scope: parts.scope, now: parts.now, limits, since })
+      return answer(await cancelByAgent(parts, id, still))
     },
   }
 

@@ -1,0 +1,45 @@
+import { intersectScopes, PoppyError } from '@poppyseed/protocol'
+import type { Scope } from '../store/database.ts'
+import type { Principal } from './principal.ts'
+import { isActive, principalNow, type SessionLimits } from './rights.ts'
+import { peekSession } from './store.ts'
+
+/** A request whose body comes late has the rights that there are when it has come whole (4.9). */
+
+/** Milliseconds in which a body comes with its request: rights of so long ago are as of now. */
+const patience = 1000
+
+/**
+ * The Principal of a request whose body has come: as it was authenticated, or where that is a while ago, with the rights that
+ * are left. Signed out where the sign-in is another one by now, also of the same account.
+ * @param since when it was authenticated; milliseconds since 1970
+ * @throws PoppyError `invalid_token` where the Session is over, or its agent blocked
+ */
+export async function principalStill(
+  principal: Principal,
+  {
+    scope,
+    now,
+    limits,
+    since,
+  }: {
+    readonly scope: () => Promise<Scope>
+    readonly now: () => number
+    readonly limits: SessionLimits
+    readonly since: number
+  },
+): Promise<Principal> {
+  const time = now()
+  if (time - since < patience) return principal
+  const session = await peekSession(await scope(), principal.sessionId)
+  if (session === null || !isActive(session, limits, time))
+    throw new PoppyError('invalid_token', {
+      description: 'The Session Token is not valid.',
+      reason: 'ended before the body had come',
+    })
+  if (principal.account === null) return principal
+  const { account, grantId, scopes } = principalNow(principal.company, session, time)
+  if (account !== principal.account || grantId !== principal.grantId)
+    return Object.freeze({ ...principal, account: null, scopes: Object.freeze([]), grantId: null })
+  return Object.freeze({ ...principal, scopes: Object.freeze(intersectScopes(principal.scopes, scopes)) })
+}
