@@ -78,7 +78,7 @@ const overtaken = new Error('Something else happened to one of them.')
  * come at once never wait for each other. Null when something else happened to one of them since it was seen.
  * @param also writes something else in the same transaction
  */
-export async function changeTogether(
+async function changeTogether(
   parts: ConversationParts,
   changes: readonly Change[],
   also?: (scope: Scope) => Promise<void>,

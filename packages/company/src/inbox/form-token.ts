@@ -7,7 +7,7 @@ import type { Sealer } from '../crypto/seal.ts'
  */
 
 /** Milliseconds for which a form may be sent; a page that is live gets a new one with each look. */
-export const formTokenLifetime = 3_600_000
+const formTokenLifetime = 3_600_000
 
 const schema = z.object({
   issuer: z.string(),

@@ -260,7 +260,7 @@ function statusOf(called: Called | null): number {
 }
 
 /** Whether it is a script of our page that asks, and not a person who follows a link. */
-export function wantsJson(request: Request): boolean {
+function wantsJson(request: Request): boolean {
   const accept = request.headers.get('accept') ?? ''
   return /\bapplication\/json\b/i.test(accept) && !/\btext\/html\b/i.test(accept)
 }

@@ -38,7 +38,7 @@ export interface TalkEnd {
 }
 
 /** Words that do something, as `/help` lists them. */
-export const chatHelp = [
+const chatHelp = [
   ['/human <words>', 'your own words, as you write them; other lines are your agent’s'],
   ['/handoff', 'ask for a person of the company'],
   ['/direct <words>', 'talk with the company yourself, in a conversation of your own'],
