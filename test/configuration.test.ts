@@ -37,6 +37,15 @@ const wrong: readonly (readonly [name: string, bend: Record<string, unknown>, sa
   ['a setting that nobody knows', { orgin: 'https://miramar.example' }, /no setting `orgin`.*origin/],
   ['staff without anything for them', { staff: () => null }, /needs `conversations`, `agent` or `operations`/],
   ['staff that is no function', { conversations: {}, staff: { id: 'rita' } }, /`staff` is a function/],
+  ['a sign-out page for no staff', { staffSignOutPage: '/staff/out' }, /`staffSignOutPage` is for the staff inbox/],
+  ...['', 'staff/out', '//elsewhere.example', '/\\elsewhere.example', 'https://elsewhere.example/', 7, null].map(
+    (staffSignOutPage) =>
+      [
+        `${staffSignOutPage} as a sign-out page`,
+        { conversations: {}, staff: () => null, staffSignOutPage },
+        /`staffSignOutPage` is a path of your site, such as '\/staff\/sign-out', or a function/,
+      ] as const,
+  ),
   ['a sign-in page for no staff', { staffSignInPage: () => '/staff' }, /`staffSignInPage` is for the staff inbox/],
   ['a customer for no staff', { customer: () => null }, /`customer` is for the staff inbox/],
   ['saved replies for no staff', { savedReplies: [] }, /`savedReplies` is for the staff inbox/],

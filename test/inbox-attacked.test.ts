@@ -330,7 +330,7 @@ describe('the staff inbox', () => {
       const opened = encoding === null ? bytes : encoding === 'br' ? brotliDecompressSync(bytes) : gunzipSync(bytes)
       expect(opened.toString() === whole).toBe(true)
     }
-    expect(text.match(/<script/g)).toHaveLength(2)
+    expect(text.match(/<script/g)).toHaveLength(3)
     expect(text).not.toMatch(/<style|style=|\son[a-z]+=/)
   })
 

@@ -23,20 +23,18 @@ afterAll(async () => {
 })
 
 const sizes = { phone: { width: 375, height: 740 }, desktop: { width: 1440, height: 900 } } as const
-// Each size and each ground once, and in the long run each with each.
-const looks = [
-  { screen: 'desktop', scheme: 'light' },
-  { screen: 'phone', scheme: 'dark' },
-  ...(process.env.LONG === undefined
-    ? []
-    : ([
-        { screen: 'desktop', scheme: 'dark' },
-        { screen: 'phone', scheme: 'light' },
-      ] as const)),
-] as const
 const names = Object.keys(inboxFixtures.en)
 /** Those that a phone has in another way. */
 const onPhones = ['waiting', 'waiting-empty', 'queued', 'held', 'held#details', 'refused', 'to-a-person', 'settle-one']
+/** A view of each kind: what another ground, or another size, could make unreadable stands on one of them. */
+const main = ['waiting', 'search', 'search-opened', 'account-open', 'refused', 'settle-one']
+// Each size on each ground; all views once on each size, and in the long run on each ground as well.
+const looks = [
+  { screen: 'desktop', scheme: 'light', views: names },
+  { screen: 'phone', scheme: 'dark', views: onPhones },
+  { screen: 'desktop', scheme: 'dark', views: main },
+  { screen: 'phone', scheme: 'light', views: main },
+] as const
 
 /** What the browser kept from running or loading, and what it complained of. */
 function listenTo(page: Page): readonly string[] {
@@ -54,10 +52,10 @@ describe.skipIf(chromiumMissing)('the inbox, as it looks', () => {
   it.each(looks)(
     'has nothing for axe to find on a $screen, $scheme',
     async (look) => {
-      const page = await browser.page(look, { viewport: sizes[look.screen] })
+      const page = await browser.page({ screen: look.screen, scheme: look.scheme }, { viewport: sizes[look.screen] })
       const complaints = listenTo(page)
       const found: unknown[] = []
-      for (const name of look.screen === 'phone' && process.env.LONG === undefined ? onPhones : names) {
+      for (const name of process.env.LONG === undefined ? look.views : names) {
         await page.goto(`${site.origin}/en/${name}`)
         for (const one of await axe(page)) found.push(`${name}: ${one}`)
         if (!(await isWithin(page))) found.push(`${name}: it scrolls sideways`)
@@ -126,6 +124,44 @@ describe.skipIf(chromiumMissing)('the inbox, as it looks', () => {
       }
     }
   }, 300_000)
+
+  it('breaks a host behind its dots alone, and shows all of it: the end is what was checked', async () => {
+    const page = await browser.page()
+    for (const [width, height] of [
+      [320, 640],
+      [390, 844],
+      [1280, 800],
+    ] as const) {
+      await page.setViewportSize({ width, height })
+      for (const name of ['held', 'waiting', 'search']) {
+        await page.goto(`${site.origin}/en/${name}`)
+        // Whether a part between two dots, that isn't as long as a line, stands on two, or something of a host is cut off.
+        const broken = await page.evaluate<readonly string[]>(`[...document.querySelectorAll('.host bdi')]
+          .filter((host) => host.offsetParent !== null)
+          .flatMap((host) => [...host.childNodes]
+            .filter((part) => part.nodeType === 3 && part.textContent.length <= 20)
+            .filter((part) => {
+              const range = document.createRange()
+              range.selectNodeContents(part)
+              return range.getClientRects().length > 1
+            })
+            .map((part) => part.textContent)
+            .concat([...Array(4).keys()].reduce((around) => [...around, around.at(-1).parentElement], [host])
+              .some((one) => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflowX !== 'visible') ? [host.textContent] : []))`)
+        expect({ width, name, broken }).toEqual({ width, name, broken: [] })
+      }
+    }
+  }, 120_000)
+
+  it('keeps numbers and codes in a table whole', async () => {
+    const page = await browser.page({}, { viewport: { width: 1280, height: 800 } })
+    await page.goto(`${site.origin}/en/account-open`)
+    const lines = await page.evaluate<readonly number[]>(`[...document.querySelectorAll('.account .code-cell bdi')]
+      .map((cell) => cell.getClientRects().length)`)
+    expect(lines.length).toBeGreaterThan(1)
+    expect(new Set(lines)).toEqual(new Set([1]))
+    expect(await isWithin(page)).toBe(true)
+  }, 120_000)
 
   it('has what is asked and the box for the reply in sight, on each screen, without scrolling', async () => {
     for (const [width, height] of [

@@ -149,7 +149,21 @@ describe.skipIf(chromiumMissing)('the inbox, as staff see it', { timeout: 120_00
     await page.getByRole('searchbox').fill('Limonero')
     await page.getByRole('searchbox').press('Enter')
     await page.waitForURL(/q=Limonero/)
+    await page.locator('[data-row] mark', { hasText: 'Limonero' }).first().waitFor()
     await take(page, 'search')
+    await close()
+    expect(faults).toEqual([])
+  })
+
+  it('leads to what was found', async () => {
+    const { page, at, faults, close } = await open('dark')
+    await at('?q=Limonero')
+    await page
+      .locator('[data-row]', { has: page.locator('mark') })
+      .last()
+      .click()
+    await page.locator('[data-found] mark').first().waitFor()
+    await take(page, 'search-found')
     await close()
     expect(faults).toEqual([])
   })

@@ -213,9 +213,9 @@ describe('the workspace', () => {
       },
       rights: { missing: [{ scope: 'poppy:read', text: 'Ihre Buchungen sehen' }] },
     })
-    const { text, view: page } = await greta.page()
+    const { text, words } = await greta.page()
     expect(text).toContain('<html lang="de">')
-    expect(page?.words.reply).not.toBe('Reply')
+    expect(words?.reply).not.toBe('Reply')
     const rita = atDesk(world, 'rita', { headers: { 'accept-language': 'de-AT' } })
     expect((await rita.look()).view).toMatchObject({ language: 'de', locale: 'de-AT' })
   })

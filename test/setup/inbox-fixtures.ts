@@ -2,19 +2,25 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fixtures } from '../../packages/company/inbox/fixtures.ts'
 import { loadInboxApp } from '../../packages/company/src/inbox/app.ts'
-import type { InboxView } from '../../packages/company/src/inbox/view.ts'
+import type { InboxView, InboxWordTexts } from '../../packages/company/src/inbox/view.ts'
 import { inboxDe } from '../../packages/company/src/words/inbox-de.ts'
 import { inboxEn } from '../../packages/company/src/words/inbox-en.ts'
 import { inboxWordsOf } from '../../packages/company/src/words/inbox-words.ts'
 
 /** The inbox as it is shipped, on made-up views, under the rules that its pages have. */
 
+const words: Readonly<Record<'en' | 'de' | 'rtl', InboxWordTexts>> = {
+  en: inboxWordsOf(inboxEn),
+  de: inboxWordsOf(inboxDe),
+  // English words, written from the right: where things stand is what is looked at.
+  rtl: inboxWordsOf(inboxEn),
+}
+
 /** Made-up views in each language. */
 export const inboxFixtures: Readonly<Record<'en' | 'de' | 'rtl', Readonly<Record<string, InboxView>>>> = {
-  en: fixtures({ language: 'en', locale: 'en-GB', words: inboxWordsOf(inboxEn) }),
-  de: fixtures({ language: 'de', locale: 'de-DE', words: inboxWordsOf(inboxDe) }),
-  // English words, written from the right: where things stand is what is looked at.
-  rtl: fixtures({ language: 'ar', locale: 'ar', isRightToLeft: true, words: inboxWordsOf(inboxEn) }),
+  en: fixtures({ language: 'en', locale: 'en-GB', words: words.en }),
+  de: fixtures({ language: 'de', locale: 'de-DE', words: words.de }),
+  rtl: fixtures({ language: 'ar', locale: 'ar', isRightToLeft: true, words: words.rtl }),
 }
 
 const policy = [
@@ -29,9 +35,13 @@ const policy = [
 ].join('; ')
 
 /** What a page of the inbox is, around what the application draws. */
-export function inboxPage(view: InboxView, app: Awaited<ReturnType<typeof loadInboxApp>>): string {
-  const state = JSON.stringify(view).replaceAll('<', '\\u003c')
-  return `<!doctype html><html lang="${view.language}"${view.isRightToLeft ? ' dir="rtl"' : ''}><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Inbox</title><link rel="stylesheet" href="/poppy/inbox/assets/${app.styles.name}"><script type="module" src="/poppy/inbox/assets/${app.script.name}"></script></head><body><div id="inbox">${app.render(view)}</div><script type="application/json" id="inbox-view">${state}</script></body></html>`
+export function inboxPage(
+  view: InboxView,
+  texts: InboxWordTexts,
+  app: Awaited<ReturnType<typeof loadInboxApp>>,
+): string {
+  const [state, words] = [view, texts].map((value) => JSON.stringify(value).replaceAll('<', '\\u003c'))
+  return `<!doctype html><html lang="${view.language}"${view.isRightToLeft ? ' dir="rtl"' : ''}><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Inbox</title><link rel="stylesheet" href="/poppy/inbox/assets/${app.styles.name}"><script type="module" src="/poppy/inbox/assets/${app.script.name}"></script></head><body><div id="inbox">${app.render(view, texts)}</div><script type="application/json" id="inbox-view">${state}</script><script type="application/json" id="inbox-words">${words}</script></body></html>`
 }
 
 /** Serves each view at `/{language}/{name}`, with the stylesheet and the script of the application. */
@@ -47,9 +57,10 @@ export async function serveInboxFixtures(): Promise<{ readonly origin: string; r
     if (pathname === '/favicon.ico') return void response.writeHead(204).end()
     const [, language = '', name = ''] = pathname.split('/')
     const view = (inboxFixtures as Readonly<Record<string, Readonly<Record<string, InboxView>>>>)[language]?.[name]
-    if (view === undefined) return void response.writeHead(404).end()
+    const texts = (words as Readonly<Record<string, InboxWordTexts>>)[language]
+    if (view === undefined || texts === undefined) return void response.writeHead(404).end()
     response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy })
-    response.end(inboxPage(view, app))
+    response.end(inboxPage(view, texts, app))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {

@@ -1,5 +1,5 @@
 import type { CompanyConfig, SignedInStaff } from 'poppyseed'
-import type { InboxView } from '../../packages/company/src/inbox/view.ts'
+import type { InboxView, InboxWordTexts } from '../../packages/company/src/inbox/view.ts'
 import { greta, omar, rita } from './front-desk.ts'
 import type { World } from './world.ts'
 
@@ -81,7 +81,13 @@ export function atDesk(
 export async function pageOf(answer: Response) {
   const text = await answer.text()
   const [, state] = /<script type="application\/json" id="inbox-view">(.*?)<\/script>/s.exec(text) ?? []
-  return { status: answer.status, text, view: state === undefined ? null : (JSON.parse(state) as InboxView) }
+  const [, words] = /<script type="application\/json" id="inbox-words">(.*?)<\/script>/s.exec(text) ?? []
+  return {
+    status: answer.status,
+    text,
+    view: state === undefined ? null : (JSON.parse(state) as InboxView),
+    words: words === undefined ? null : (JSON.parse(words) as InboxWordTexts),
+  }
 }
 
 const entriesOf = (fields: Fields): readonly (readonly [string, string])[] =>

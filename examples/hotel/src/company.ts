@@ -109,6 +109,7 @@ export function createHotelCompany(options: HotelCompanyOptions): Company {
     // The inbox, /poppy/inbox: for whoever the hotel's own staff login knows, and with what the guest let the agent see.
     staff: options.staff,
     staffSignInPage: (returnTo) => `/staff/login?next=${encodeURIComponent(returnTo)}`,
+    staffSignOutPage: '/staff/desk',
     customer: (principal) => customerCard(database, principal),
     savedReplies,
     onOperation: {

@@ -1,4 +1,4 @@
-import type { InboxView } from '../src/inbox/view.ts'
+import type { InboxView, InboxWordTexts } from '../src/inbox/view.ts'
 import { Details } from './details.tsx'
 import { Bar, Keys, Notices } from './frame.tsx'
 import { OperationPage } from './operation.tsx'
@@ -7,11 +7,19 @@ import { Thread } from './thread.tsx'
 import { type Live, makeSay, UiProvider, useUi } from './ui.ts'
 
 /** The whole of a page of the inbox: drawn on the server, and by the same code in the browser. */
-export function App({ view, live = null }: { readonly view: InboxView; readonly live?: Live | null }) {
+export function App({
+  view,
+  words,
+  live = null,
+}: {
+  readonly view: InboxView
+  readonly words: InboxWordTexts
+  readonly live?: Live | null
+}) {
   const { conversation, operation } = view
   const isOpen = conversation !== null || operation !== null
   return (
-    <UiProvider value={{ view, say: makeSay(view), live }}>
+    <UiProvider value={{ view, words, say: makeSay(words), live }}>
       <div class={['app', isOpen ? 'is-open' : 'is-list', live === null ? '' : 'is-live'].join(' ').trim()}>
         <Skip isOpen={isOpen} />
         <Bar />
@@ -53,8 +61,8 @@ function NothingOpen() {
 }
 
 /** What the window is called: with how many are waiting. */
-export function titleOf(view: Pick<InboxView, 'counts' | 'words' | 'organization'>): string {
+export function titleOf(view: Pick<InboxView, 'counts' | 'organization'>, words: InboxWordTexts): string {
   const { number, isMore } = view.counts.waiting
-  const title = makeSay(view)('title', { organization: view.organization })
+  const title = makeSay(words)('title', { organization: view.organization })
   return number === 0 ? title : `(${number}${isMore ? '+' : ''}) ${title}`
 }

@@ -1,9 +1,9 @@
 import './styles.css'
-import type { InboxView } from '../src/inbox/view.ts'
+import type { InboxView, InboxWordTexts } from '../src/inbox/view.ts'
 import { listenToKeys } from './browser/keyboard.ts'
 import { followChanges } from './browser/live.ts'
 import { type Loading, makeLoading, ownAddress } from './browser/loading.ts'
-import { makePage } from './browser/page.tsx'
+import { makePage, showFound } from './browser/page.tsx'
 import { sendForms } from './browser/sending.ts'
 import { askToNotify, notificationsNow, remember, remembered, tellNews } from './browser/telling.ts'
 import { insertReply, makeTyped } from './browser/typed.ts'
@@ -12,19 +12,21 @@ import { insertReply, makeTyped } from './browser/typed.ts'
 
 const root = document.getElementById('inbox')
 const state = document.getElementById('inbox-view')
-if (root !== null && state?.textContent) {
+const texts = document.getElementById('inbox-words')
+if (root !== null && state?.textContent && texts?.textContent) {
   const view = JSON.parse(state.textContent) as InboxView
   // What it has of an account would stay in the page, however dark the account goes.
   state.remove()
-  start(root, view)
+  start(root, view, JSON.parse(texts.textContent) as InboxWordTexts)
 }
 
-function start(root: HTMLElement, view: InboxView): void {
+function start(root: HTMLElement, view: InboxView, words: InboxWordTexts): void {
   const shortcuts = 'poppyseed-inbox-shortcuts'
   const page = makePage(
     root,
     {
       view,
+      words,
       ahead: view.now - Date.now(),
       connection: 'live',
       isFollowing: false,
@@ -49,6 +51,8 @@ function start(root: HTMLElement, view: InboxView): void {
   )
   // What was told once isn’t told again by going back to it.
   if (ownAddress() !== location.pathname + location.search) history.replaceState(null, '', ownAddress() + location.hash)
+  // A page that is loaded anew stays where it was read, and not where its address leads.
+  showFound(root)
   const loading = makeLoading(page)
   const typed = makeTyped(page)
   sendForms(page, loading, typed, tellOtherTabs(loading))
@@ -90,7 +94,7 @@ function followLinks(root: HTMLElement, path: string, loading: Loading): void {
     const isOurs = link.pathname === path || /^\/(?:conversations|operations)\//.test(link.pathname.slice(path.length))
     if (!link.pathname.startsWith(path) || !isOurs) return
     event.preventDefault()
-    void loading.go(link.pathname + link.search)
+    void loading.go(link.pathname + link.search, link.hash)
   })
 }
 

@@ -180,6 +180,7 @@ export const entries: readonly Entry[] = [
       ],
     },
     operation: null,
+    isOutcome: false,
   },
   {
     id: 'e2',
@@ -190,6 +191,7 @@ export const entries: readonly Entry[] = [
     text: 'I am sorry to hear that. A refund of more than 100 € is for a person to decide; I am asking one.',
     data: null,
     operation: null,
+    isOutcome: false,
   },
   { id: 'e3', at: now - 31 * minute, kind: 'state', status: 'queued', responder: 'agent' },
   { id: 'e4', at: now - 29 * minute, kind: 'state', status: 'idle', responder: 'human' },
@@ -234,6 +236,7 @@ export const entries: readonly Entry[] = [
     text: 'With the one that ends in 4242, thank you.\nI leave at five.',
     data: null,
     operation: null,
+    isOutcome: false,
   },
   {
     id: 'e11',
@@ -244,6 +247,7 @@ export const entries: readonly Entry[] = [
     text: 'You are right, the boiler was off that night. I propose this:',
     data: null,
     operation: null,
+    isOutcome: false,
   },
   {
     id: 'e12',
@@ -254,6 +258,7 @@ export const entries: readonly Entry[] = [
     text: proposal.summary,
     data: null,
     operation: proposal,
+    isOutcome: false,
   },
   {
     id: 'e13',
@@ -264,6 +269,7 @@ export const entries: readonly Entry[] = [
     text: 'Could you look at it today? Maya leaves at five.',
     data: null,
     operation: null,
+    isOutcome: false,
   },
 ]
 
@@ -361,6 +367,7 @@ export const conversation: ConversationView = {
   entries,
   before: '/poppy/inbox/conversations/conv_harbour?list=mine&before=e1',
   newest: null,
+  found: null,
   parent: null,
   direct: null,
   writesFor: 'agent',

@@ -20,6 +20,7 @@ export interface FixtureLanguage {
   readonly language: string
   readonly locale: string
   readonly isRightToLeft?: boolean
+  /** The page has them; here for what a view says in words. */
   readonly words: Readonly<Record<string, string>>
 }
 
@@ -34,6 +35,7 @@ export function fixtures({
     organization: 'Hotel Miramar',
     hasAgent: true,
     me: { id: 'desk1', name: 'Rita Moreno' },
+    signOutPage: '/staff/sign-out',
     colleagues: [
       { id: 'desk2', name: 'Ben Adeyemi' },
       { id: 'desk3', name: 'Chiara Bianchi' },
@@ -41,7 +43,6 @@ export function fixtures({
     language,
     locale,
     isRightToLeft,
-    words,
     path: '/poppy/inbox',
     now,
     counts: {
@@ -49,7 +50,15 @@ export function fixtures({
       mine: { number: 2, isMore: false },
       settle: { number: 1, isMore: false },
     },
-    list: { name: 'waiting', query: '', conversations: rows, operations: [], next: null, searchedSince: null },
+    list: {
+      name: 'waiting',
+      query: '',
+      conversations: rows,
+      found: {},
+      operations: [],
+      next: null,
+      searchedSince: null,
+    },
     conversation: null,
     operation: null,
     notice: null,
@@ -102,15 +111,59 @@ export function fixtures({
       list: {
         name: 'search',
         query: 'hot water',
-        conversations: rows.slice(0, 1),
+        conversations: rows.slice(0, 3),
+        found: {
+          [rows[0]?.id ?? '']: {
+            kind: 'words',
+            entry: 'e1',
+            at: now - 32 * minute,
+            excerpt: [
+              { text: '…Maya had no ', isFound: false },
+              { text: 'hot water', isFound: true },
+              {
+                text: ' on the second night of booking MIR-2041. She asks for half of that night back.',
+                isFound: false,
+              },
+            ],
+            who: { kind: 'message', by: 'agent', sender: 'agent' },
+          },
+          [rows[1]?.id ?? '']: {
+            kind: 'words',
+            entry: 'note-1',
+            at: now - 26 * hour,
+            excerpt: [
+              { text: 'Boiler was off from 22:10 to 06:40: no ', isFound: false },
+              { text: 'HOT WATER', isFound: true },
+              { text: '.', isFound: false },
+            ],
+            who: { kind: 'note', note: 'note', by: 'Rita Moreno' },
+          },
+          [rows[2]?.id ?? '']: { kind: 'operation', id: unknown.id },
+        },
         operations: [unknown],
         next: '/poppy/inbox?q=hot+water&since=1',
         searchedSince: now - 90 * 24 * hour,
       },
     },
+    'search-opened': {
+      ...frame,
+      list: { ...frame.list, name: 'search', query: 'hot water', conversations: rows.slice(0, 1) },
+      conversation: {
+        ...conversation,
+        newest: '/poppy/inbox/conversations/conv_harbour?q=hot+water',
+        found: {
+          entry: 'e1',
+          pieces: [
+            { text: 'Maya had no ', isFound: false },
+            { text: 'hot water', isFound: true },
+            { text: ' on the second night of booking MIR-2041. She asks for half of that night back.', isFound: false },
+          ],
+        },
+      },
+    },
     'search-empty': {
       ...frame,
-      list: { name: 'search', query: 'sauna', conversations: [], operations: [], next: null, searchedSince: null },
+      list: { ...empty, name: 'search', query: 'sauna' },
     },
     queued: { ...frame, conversation: queued },
     held: { ...ofMine },
@@ -200,6 +253,7 @@ export function fixtures({
             text: 'Could I have two more towels?',
             data: null,
             operation: null,
+            isOutcome: false,
           },
           {
             id: 'e21',
@@ -210,6 +264,7 @@ export function fixtures({
             text: 'They are on their way up.',
             data: null,
             operation: null,
+            isOutcome: false,
           },
         ],
         before: null,
@@ -253,6 +308,7 @@ export function fixtures({
               fields: [{ name: 'n'.repeat(80), value: { kind: 'value', text: 'v'.repeat(300) } }],
             },
             operation: null,
+            isOutcome: false,
           },
         ],
       },

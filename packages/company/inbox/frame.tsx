@@ -59,6 +59,11 @@ export function Bar() {
               {say('leaveHint')}
             </p>
           </Act>
+          {view.signOutPage !== null && (
+            <a class="menu-item" href={view.signOutPage}>
+              {say('signOut')}
+            </a>
+          )}
         </div>
       </details>
     </header>

@@ -1,11 +1,12 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ConversationView, Entry } from '../src/inbox/view.ts'
+import { Marked } from './found.tsx'
 import { Icon } from './icons.tsx'
-import { OperationInThread } from './operation.tsx'
+import { OperationInThread, OutcomeInThread } from './operation.tsx'
 import { Data, Rights } from './pieces.tsx'
 import { Moment } from './times.tsx'
-import { listQuery, useUi } from './ui.ts'
+import { entryId, listQuery, useUi } from './ui.ts'
 import { Who } from './who.tsx'
 
 /** What was said and what happened, oldest first. It begins at its end: the newest is seen first, with or without script. */
@@ -95,7 +96,7 @@ function useNews(last: string | undefined) {
 function EntryItem({ entry, conversation }: { readonly entry: Entry; readonly conversation?: ConversationView }) {
   switch (entry.kind) {
     case 'message':
-      return <Message entry={entry} />
+      return <Message entry={entry} {...(conversation === undefined ? {} : { conversation })} />
     case 'note':
       return <Note entry={entry} {...(conversation === undefined ? {} : { conversation })} />
     default:
@@ -103,17 +104,55 @@ function EntryItem({ entry, conversation }: { readonly entry: Entry; readonly co
   }
 }
 
-function Message({ entry }: { readonly entry: Extract<Entry, { readonly kind: 'message' }> }) {
+/** What an entry has where a link leads to it, and where it is what a search found. */
+function useFound(entry: Entry, conversation: ConversationView | undefined) {
+  const found = conversation?.found?.entry === entry.id ? conversation.found : null
+  return {
+    place: {
+      // What stands behind a conversation is shown in it, and isn't part of it: no name comes twice.
+      ...(conversation === undefined ? {} : { id: entryId(entry.id) }),
+      ...(found === null ? {} : { 'data-found': '' }),
+    },
+    className: found === null ? '' : ' is-found',
+    pieces: found === null || found.pieces.length === 0 ? null : found.pieces,
+    isFound: found !== null,
+  }
+}
+
+function FoundHere() {
   const { say } = useUi()
-  const isOurs = entry.by === 'company-agent' || entry.by === 'staff'
   return (
-    <li class={`entry message ${isOurs ? 'is-ours' : 'is-theirs'} ${entry.isPerson ? 'of-person' : 'of-ai'}`}>
+    <p class="found-here">
+      <Icon name="search" /> {say('found.here')}
+    </p>
+  )
+}
+
+function Message({
+  entry,
+  conversation,
+}: {
+  readonly entry: Extract<Entry, { readonly kind: 'message' }>
+  readonly conversation?: ConversationView
+}) {
+  const { say } = useUi()
+  const { place, className, pieces, isFound } = useFound(entry, conversation)
+  const isOurs = entry.by === 'company-agent' || entry.by === 'staff'
+  const { operation } = entry
+  // What the card says already isn't said twice, unless it is what was looked for.
+  const isSaid = operation !== null && entry.text !== null && isNewsOf(operation.summary, entry.text)
+  return (
+    <li
+      {...place}
+      class={`entry message ${isOurs ? 'is-ours' : 'is-theirs'} ${entry.isPerson ? 'of-person' : 'of-ai'}${className}`}
+    >
+      {isFound && <FoundHere />}
       <p class="entry-head">
         <Who by={entry.by} isPerson={entry.isPerson} /> <Moment at={entry.at} />
       </p>
-      {entry.text !== null && entry.operation?.summary !== entry.text && (
+      {entry.text !== null && (!isSaid || pieces !== null) && (
         <p class="text" dir="auto">
-          {entry.text}
+          {pieces === null ? entry.text : <Marked pieces={pieces} />}
         </p>
       )}
       {entry.text === null && entry.data === null && entry.operation === null && <p class="quiet">{say('noText')}</p>}
@@ -122,9 +161,38 @@ function Message({ entry }: { readonly entry: Extract<Entry, { readonly kind: 'm
           <Data data={entry.data} label={say('data')} />
         </div>
       )}
-      {entry.operation !== null && <OperationInThread operation={entry.operation} />}
+      {operation !== null &&
+        (entry.isOutcome ? (
+          <OutcomeInThread operation={operation} proposed={proposalOf(entry, conversation)} />
+        ) : (
+          <OperationInThread operation={operation} isToldBelow={hasOutcome(operation.id, conversation)} />
+        ))}
     </li>
   )
+}
+
+/** Characters that the company's own words around a summary may have: `This is done: …`. */
+const mostAround = 100
+
+/** Whether a text is the summary of an operation, or the company's own news of it, which is little more. */
+function isNewsOf(summary: string, text: string): boolean {
+  return text.includes(summary) && text.length - summary.length <= mostAround
+}
+
+const messagesOf = (conversation: ConversationView | undefined) =>
+  (conversation?.entries ?? []).filter((entry) => entry.kind === 'message')
+
+/** The entry in which the operation was proposed last, before what came of it. */
+function proposalOf({ operation, at }: Extract<Entry, { readonly kind: 'message' }>, conversation?: ConversationView) {
+  const proposed = messagesOf(conversation).findLast(
+    (one) => one.operation?.id === operation?.id && !one.isOutcome && one.at <= at,
+  )
+  return proposed?.id ?? null
+}
+
+/** Whether what came of it stands on this page by itself. */
+function hasOutcome(id: string, conversation?: ConversationView): boolean {
+  return messagesOf(conversation).some((one) => one.isOutcome && one.operation?.id === id)
 }
 
 function Note({
@@ -135,8 +203,10 @@ function Note({
   readonly conversation?: ConversationView
 }) {
   const { view, say, live } = useUi()
+  const { place, className, pieces, isFound } = useFound(entry, conversation)
   return (
-    <li class={`entry note note-${entry.note}`}>
+    <li {...place} class={`entry note note-${entry.note}${className}`}>
+      {isFound && <FoundHere />}
       <p class="entry-head">
         <span class="label">
           <Icon name="note" /> {say(`note.${entry.note}`)}
@@ -147,7 +217,7 @@ function Note({
         </span>
       </p>
       <p class="text" dir="auto">
-        {entry.text}
+        {pieces === null ? entry.text : <Marked pieces={pieces} />}
       </p>
       {entry.data !== null && (
         <div class="entry-data">

@@ -3,7 +3,7 @@ import { AuditLines } from './audit-lines.tsx'
 import { Act, Data, Field, Host, Send, useEntered } from './pieces.tsx'
 import { Moment, useLength } from './times.tsx'
 import { ToolInput } from './tool-input.tsx'
-import { listQuery, sayNamed, useUi } from './ui.ts'
+import { entryId, listQuery, sayNamed, useUi } from './ui.ts'
 
 /** Operations: what was proposed, where it stands, and who decides about it. Nobody of the company confirms one. */
 
@@ -14,8 +14,45 @@ export function StateOf({ operation }: { readonly operation: OperationCard }) {
   return <span class={`state state-${name}`}>{say(`operation.${name}`)}</span>
 }
 
+/** What came of an operation, where it was told: the proposal itself stands above, and isn't said again. */
+export function OutcomeInThread({
+  operation,
+  proposed,
+}: {
+  readonly operation: OperationCard
+  /** The entry that it was proposed in; null where that isn't on the page. */
+  readonly proposed: string | null
+}) {
+  const { view, say } = useUi()
+  const name = view.conversation?.tools.find((tool) => tool.name === operation.name)?.title ?? operation.name
+  return (
+    <article class="operation" aria-label={`${say('operation.result')}: ${operation.summary}`}>
+      <p class="operation-head">
+        <StateOf operation={operation} />
+        <span dir="auto">
+          {proposed === null ? (
+            name
+          ) : (
+            <a href={`#${entryId(proposed)}`} title={operation.summary}>
+              {name}
+            </a>
+          )}
+        </span>
+      </p>
+      {operation.result !== null && <Data data={operation.result} label={say('operation.result')} />}
+    </article>
+  )
+}
+
 /** An operation within a conversation. */
-export function OperationInThread({ operation }: { readonly operation: OperationCard }) {
+export function OperationInThread({
+  operation,
+  isToldBelow = false,
+}: {
+  readonly operation: OperationCard
+  /** Whether what came of it stands below, where it was told. */
+  readonly isToldBelow?: boolean
+}) {
   const { view, say } = useUi()
   const isOpen = operation.state === 'proposed'
   return (
@@ -37,7 +74,7 @@ export function OperationInThread({ operation }: { readonly operation: Operation
           <Data data={operation.terms} label={say('operation.terms')} />
         </details>
       )}
-      {operation.result !== null && (
+      {operation.result !== null && !isToldBelow && (
         <div class="operation-result">
           <p class="label">{say('operation.result')}</p>
           <Data data={operation.result} label={say('operation.result')} />
@@ -97,7 +134,7 @@ function Revise({ operation, conversation }: { readonly operation: OperationCard
 
 /** The page of an operation whose outcome nobody knows, with the form that settles it. */
 export function OperationPage({ operation }: { readonly operation: OperationDetails }) {
-  const { view, say } = useUi()
+  const { view, words, say } = useUi()
   return (
     <section class="thread" aria-labelledby="thread-title" id="thread" tabIndex={-1}>
       <header class="thread-head">
@@ -147,7 +184,7 @@ export function OperationPage({ operation }: { readonly operation: OperationDeta
             <ol class="trail">
               {operation.trail.map(({ at, what, by, why }, index) => (
                 <li key={index}>
-                  <Moment at={at} /> {sayNamed(view, 'trail', what)}
+                  <Moment at={at} /> {sayNamed(words, 'trail', what)}
                   {by !== null && (
                     <>
                       {' '}

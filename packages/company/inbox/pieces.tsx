@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact'
+import { type ComponentChildren, Fragment } from 'preact'
 import type { Readable, RightView } from '../src/inbox/view.ts'
 import { Icon } from './icons.tsx'
 import { useUi } from './ui.ts'
@@ -104,12 +104,23 @@ export function Field({
   )
 }
 
-/** A host that was checked, with the sign and the word for it. */
+/** A host that was checked, with the sign and the word for it. Where it takes two lines it breaks behind a dot; all of it is shown. */
 export function Host({ host, isVerified = false }: { readonly host: string; readonly isVerified?: boolean }) {
   const { say } = useUi()
   return (
     <span class="host">
-      <bdi>{host}</bdi>
+      <bdi>
+        {host.split('.').map((label, index) => (
+          <Fragment key={index}>
+            {index > 0 && (
+              <>
+                .<wbr />
+              </>
+            )}
+            {label}
+          </Fragment>
+        ))}
+      </bdi>
       {isVerified && (
         <span class="verified">
           <Icon name="verified" />
@@ -158,6 +169,10 @@ export function Data({ data, label }: { readonly data: Readable; readonly label:
   return <Grid title={label} columns={data.columns} rows={data.rows} />
 }
 
+/** Characters of a number or a code that stays on one line, so that it can be read off. */
+const mostOfCode = 12
+const isCode = (cell: string) => cell.length <= mostOfCode && !/\s/.test(cell)
+
 /** A table that scrolls by itself where it is wider than its place. */
 export function Grid({
   title,
@@ -185,7 +200,7 @@ export function Grid({
           {rows.map((row, index) => (
             <tr key={index}>
               {row.map((cell, place) => (
-                <td key={place}>
+                <td key={place} class={isCode(cell) ? 'code-cell' : undefined}>
                   <bdi>{cell}</bdi>
                 </td>
               ))}

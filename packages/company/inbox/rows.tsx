@@ -1,9 +1,11 @@
 import type { ConversationRowView, Count, OperationCard } from '../src/inbox/view.ts'
 import { inboxLists } from '../src/inbox/view.ts'
+import { FoundBy, foundLink } from './found.tsx'
 import { Icon } from './icons.tsx'
 import { Act, Host, Send } from './pieces.tsx'
 import { dayOf, isJustNow, languageName, lengthOf, Moment, useLength, Waits } from './times.tsx'
 import { listQuery, useUi } from './ui.ts'
+import { Speaker } from './who.tsx'
 
 /** The first column: the lists, the search, and the rows of the list that is open. */
 
@@ -112,12 +114,13 @@ function Nothing() {
 function Row({ row }: { readonly row: ConversationRowView }) {
   const { view, say } = useUi()
   const { last } = row
+  const { [row.id]: found } = view.list.found
   return (
     <li>
       <a
         class="row"
         data-row=""
-        href={`${view.path}/conversations/${row.id}${listQuery(view)}`}
+        href={`${view.path}/conversations/${row.id}${listQuery(view)}${foundLink(found)}`}
         aria-current={view.conversation?.id === row.id ? 'true' : undefined}
       >
         <span class="row-top">
@@ -137,22 +140,21 @@ function Row({ row }: { readonly row: ConversationRowView }) {
             {row.waitingFor}
           </span>
         )}
-        <span class="row-text">
-          {last === null ? (
-            <span class="quiet">{say('row.noMessage')}</span>
-          ) : (
-            <>
-              <span class="quiet">
-                <Icon name={last.sender === 'human' ? 'person' : 'ai'} />
-                {last.by === 'company-agent' && !view.hasAgent
-                  ? say('side.automatic')
-                  : `${say(`side.${last.by}`)} (${say(last.sender === 'human' ? 'person' : 'ai')})`}
-                :
-              </span>{' '}
-              <span dir="auto">{last.text}</span>
-            </>
-          )}
-        </span>
+        {found !== undefined && <FoundBy found={found} host={row.host} />}
+        {found?.kind !== 'words' && (
+          <span class="row-text">
+            {last === null ? (
+              <span class="quiet">{say('row.noMessage')}</span>
+            ) : (
+              <>
+                <span class="quiet">
+                  <Speaker by={last.by} sender={last.sender} />:
+                </span>{' '}
+                <span dir="auto">{last.text}</span>
+              </>
+            )}
+          </span>
+        )}
         <Facts row={row} />
       </a>
     </li>

@@ -1,6 +1,6 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { InboxView } from '../src/inbox/view.ts'
+import type { InboxView, InboxWordTexts } from '../src/inbox/view.ts'
 import type { InboxViewWord, InboxWord } from '../src/words/inbox-words.ts'
 import type { Filling } from '../src/words/words.ts'
 
@@ -36,13 +36,14 @@ export interface Live {
 /** See above. */
 export interface Ui {
   readonly view: InboxView
+  readonly words: InboxWordTexts
   readonly say: Say
   /** Null on the server, and where there is no script. */
   readonly live: Live | null
 }
 
-/** Makes what says the words of a view. A word that nobody brought is its name, so that it can be found. */
-export function makeSay({ words }: Pick<InboxView, 'words'>): Say {
+/** Makes what says the words of a page. A word that nobody brought is its name, so that it can be found. */
+export function makeSay(words: InboxWordTexts): Say {
   return (word, ...[values]) =>
     (words[word] ?? word).replaceAll(
       /\{([A-Za-z]+)\}/g,
@@ -63,10 +64,13 @@ export function useUi(): Ui {
 }
 
 /** A word whose name is known only when it runs, such as that of an act in the record; itself where there is none. */
-export function sayNamed({ words }: Pick<InboxView, 'words'>, group: string, name: string): string {
+export function sayNamed(words: InboxWordTexts, group: string, name: string): string {
   const word = `${group}.${name}`
   return Object.hasOwn(words, word) ? (words[word] ?? name) : name
 }
+
+/** What an entry of the history is called in an address. */
+export const entryId = (entry: string) => `entry-${entry}`
 
 /** The query that keeps the list that one came from: `?list=mine`. */
 export function listQuery({ list }: Pick<InboxView, 'list'>): string {

@@ -1,4 +1,4 @@
-import type { Side } from '../src/inbox/view.ts'
+import type { ConversationRowView, Side } from '../src/inbox/view.ts'
 import { Icon } from './icons.tsx'
 import { useUi } from './ui.ts'
 
@@ -15,5 +15,18 @@ export function Who({ by, isPerson }: { readonly by: Side; readonly isPerson: bo
         {say(isPerson ? 'person' : 'ai')}
       </span>
     </span>
+  )
+}
+
+/** The same in a row, on one line. */
+export function Speaker({ by, sender }: Pick<NonNullable<ConversationRowView['last']>, 'by' | 'sender'>) {
+  const { view, say } = useUi()
+  return (
+    <>
+      <Icon name={sender === 'human' ? 'person' : 'ai'} />
+      {by === 'company-agent' && !view.hasAgent
+        ? say('side.automatic')
+        : `${say(`side.${by}`)} (${say(sender === 'human' ? 'person' : 'ai')})`}
+    </>
   )
 }

@@ -150,6 +150,7 @@ const knownSettings = new Set<string>([
   'webhooks',
   'staff',
   'staffSignInPage',
+  'staffSignOutPage',
   'customer',
   'savedReplies',
   'apis',

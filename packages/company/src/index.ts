@@ -16,6 +16,8 @@ export { type Heard, type Line, type Rule, type Script, type Step, scriptedAgent
 export type { CompanyAgent, HeardMessage, LockedTool, Said, ToolOutcome, Turn, TurnTool } from './company-agent/turn.ts'
 export type { CompanyConfig } from './config.ts'
 export { ConfigurationError } from './configuration-error.ts'
+export type { FoundBy, FoundWords } from './conversations/found-by.ts'
+export type { TextPiece } from './conversations/found-words.ts'
 export type { Because, Staff } from './conversations/held.ts'
 export type { InboxCounts } from './conversations/inbox-counts.ts'
 export type { LastMessage } from './conversations/last-messages.ts'

@@ -34,5 +34,5 @@ export async function ask(address: string, init: RequestInit = {}): Promise<Answ
 }
 
 function isView(body: unknown): body is InboxView {
-  return typeof body === 'object' && body !== null && 'words' in body && 'list' in body
+  return typeof body === 'object' && body !== null && 'counts' in body && 'list' in body
 }

@@ -1,14 +1,14 @@
 import type { ConversationView, InboxView } from '../../src/inbox/view.ts'
 import { listQuery } from '../ui.ts'
 import { type Answer, ask } from './asking.ts'
-import { focusTitle, type Page } from './page.tsx'
+import { focusTitle, type Page, showFound } from './page.tsx'
 
 /** Gets views: of another address of the inbox, or of this one anew. */
 
 /** See above. */
 export interface Loading {
-  /** Goes to an address of the inbox. */
-  readonly go: (address: string) => Promise<void>
+  /** Goes to an address of the inbox, and to a part of it: `#entry-…`. */
+  readonly go: (address: string, part?: string) => Promise<void>
   /**
    * Asks for this address anew, once at a time; once more where it was asked for meanwhile. Gives whether the server
    * answered.
@@ -58,6 +58,11 @@ export function makeLoading(page: Page): Loading {
       location.assign(answer.view.path)
       return false
     }
+    // In another language: a page has the words of one, and what was typed is kept for the next.
+    if (answer.view.language !== before.view.language) {
+      location.assign(isSamePage ? ownAddress() : addressOf(answer.view))
+      return false
+    }
     shown = Math.max(shown, answer.order)
     page.set({
       view: isSamePage ? withWhatWasTold(answer.view, before.view) : answer.view,
@@ -77,6 +82,7 @@ export function makeLoading(page: Page): Loading {
     going = null
     const isShown = show(answer)
     page.set({ loading: null, ...(isShown || answer.kind === 'signed-out' ? {} : { problem: 'not-loaded' as const }) })
+    if (isShown) showFound(page.root)
     return isShown
   }
 
@@ -102,11 +108,11 @@ export function makeLoading(page: Page): Loading {
   return {
     isOld,
     show,
-    async go(address) {
+    async go(address, part = '') {
       if (!(await load(address))) return
       // The details of the one before are not those of this one.
       if (location.hash !== '') location.replace('#thread')
-      history.pushState(null, '', address)
+      history.pushState(null, '', address + part)
       here = ownAddress()
       focusTitle(page.root)
     },

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { hydrate, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { InboxView } from '../../src/inbox/view.ts'
+import type { InboxView, InboxWordTexts } from '../../src/inbox/view.ts'
 import { App, titleOf } from '../app.tsx'
 import { NowProvider } from '../times.tsx'
 import type { Live } from '../ui.ts'
@@ -15,6 +15,8 @@ export interface PageState
     'connection' | 'isFollowing' | 'sending' | 'loading' | 'problem' | 'isHushed' | 'news' | 'notifications' | 'hasKeys'
   > {
   readonly view: InboxView
+  /** They came with the page, as its script did. */
+  readonly words: InboxWordTexts
   /** By how much the server's clock is ahead of this one, in milliseconds. */
   readonly ahead: number
 }
@@ -35,6 +37,11 @@ export function focusTitle(root: HTMLElement): void {
   title?.focus({ preventScroll: true })
 }
 
+/** Has in sight what a search found, where one came from there. */
+export function showFound(root: HTMLElement): void {
+  root.querySelector<HTMLElement>('[data-found]')?.scrollIntoView({ block: 'center' })
+}
+
 /** Takes over what the server drew. */
 export function makePage(
   root: HTMLElement,
@@ -46,7 +53,7 @@ export function makePage(
   // First as the server drew it, then with what only a script can do.
   hydrate(
     <Clock ahead={state.ahead} start={state.view.now}>
-      <App view={state.view} />
+      <App view={state.view} words={state.words} />
     </Clock>,
     root,
   )
@@ -68,14 +75,14 @@ export function makePage(
   }
 
   function draw(): void {
-    const { view, ahead, ...live } = state
+    const { view, words, ahead, ...live } = state
     render(
       <Clock ahead={ahead} start={view.now}>
-        <App view={view} live={{ ...live, ...does }} />
+        <App view={view} words={words} live={{ ...live, ...does }} />
       </Clock>,
       root,
     )
-    document.title = titleOf(view)
+    document.title = titleOf(view, words)
   }
 }
 

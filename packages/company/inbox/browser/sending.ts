@@ -65,7 +65,7 @@ export function sendForms(page: Page, loading: Loading, typed: Typed, changed: (
     const address = addressOf(page.state().view)
     const [path] = address.split('?')
     if (location.pathname !== path) history.pushState(null, '', address)
-    else if (/[?&](?:before|done)=/.test(location.search)) history.replaceState(null, '', address)
+    else if (/[?&](?:at|before|done)=/.test(location.search)) history.replaceState(null, '', address)
   }
 
   function focusAfter(act: string, hadFocus: boolean, isByKey: boolean): void {

@@ -24,7 +24,7 @@ export function tellNews(page: Page): void {
   page.drawn((state, before) => {
     if (state.view === before.view) return
     const { view } = state
-    const say = makeSay(view)
+    const say = makeSay(state.words)
     const isMoreWaiting = view.counts.waiting.number > before.view.counts.waiting.number
     const isSame = view.conversation !== null && view.conversation.id === before.view.conversation?.id
     const wasMine = before.view.conversation?.heldBy?.id === view.me.id
@@ -43,8 +43,8 @@ export function tellNews(page: Page): void {
 }
 
 /** How many wait, and nothing of what anybody said: it is shown where others may look. */
-function notify({ view }: PageState): void {
-  const say = makeSay(view)
+function notify({ view, words }: PageState): void {
+  const say = makeSay(words)
   const { number, isMore } = view.counts.waiting
   try {
     const shown = new Notification(say('notify.title', { organization: view.organization }), {

@@ -46,3 +46,9 @@ export function readCursor(
     })
   return number
 }
+
+/** The number of an event of this conversation, by its id; null for what is none. */
+export function eventNumber(conversationId: string, id: string): number | null {
+  const number = numberOf(id)
+  return number > 0 && eventId(conversationId, number) === id ? number : null
+}

@@ -2,6 +2,7 @@ import { isId, type WireEventMessage } from '@poppyseed/protocol'
 import type { Scope } from '../store/database.ts'
 import { pageSize } from '../store/page-size.ts'
 import { statement } from '../store/statement.ts'
+import type { NoteRow } from './notes.ts'
 import { type ConversationRow, conversationColumns } from './row.ts'
 import type { Place } from './staff-store.ts'
 
@@ -90,18 +91,28 @@ export async function candidates(
   }))
 }
 
+/** Where words were found: in a message, by the number of its event, or in a note. */
+export interface Spoken {
+  readonly kind: 'message' | 'note'
+  readonly number: number
+}
+
 /** What was said somewhere. */
-export interface Told {
+export interface Told extends Spoken {
   readonly id: string
   readonly text: string
+  /** Milliseconds since 1970. */
+  readonly at: number
 }
 
 interface Said {
   readonly conversation_id: string
+  readonly number: number
   readonly body: string
+  readonly created_at: number
 }
 
-const saidText = (ids: string) => `select e.conversation_id, e.body from poppy_events e
+const saidText = (ids: string) => `select e.conversation_id, e.number, e.body, e.created_at from poppy_events e
   where e.company = :company and e.conversation_id in (${ids}) and e.type in ('message', 'message.own')`
 const said = statement<{ readonly ids: string }, Said>({
   sqlite: saidText('select value from json_each(:ids)'),
@@ -113,7 +124,7 @@ export async function saidIn(scope: Scope, ids: readonly string[]): Promise<read
   return ids.length === 0 ? [] : toldOf(await said(scope, { ids: JSON.stringify(ids) }))
 }
 
-const pieceText = `select conversation_id, body from poppy_events
+const pieceText = `select conversation_id, number, body, created_at from poppy_events
   where company = :company and conversation_id = :id and number >= :from and number < :before
     and type in ('message', 'message.own')`
 const piece = statement<{ readonly id: string; readonly from: number; readonly before: number }, Said>({
@@ -130,20 +141,99 @@ export async function saidBetween(
 }
 
 function toldOf(rows: readonly Said[]): readonly Told[] {
-  return rows.flatMap(({ conversation_id: id, body }) => {
+  return rows.flatMap(({ conversation_id: id, number, body, created_at: at }) => {
     const { text } = (JSON.parse(body) as { readonly message: WireEventMessage }).message
-    return text === undefined ? [] : [{ id, text }]
+    return text === undefined ? [] : [{ id, kind: 'message', number, text, at }]
   })
 }
 
-const notedText = (ids: string) => `select n.conversation_id as id, n.text as text from poppy_notes n
+interface Noted {
+  readonly id: string
+  readonly number: number
+  readonly text: string
+  readonly at: number
+}
+
+const notedText = (
+  ids: string,
+) => `select n.conversation_id as id, n.number, n.text, n.created_at as at from poppy_notes n
   where n.company = :company and n.conversation_id in (${ids})`
-const noted = statement<{ readonly ids: string }, Told>({
+const noted = statement<{ readonly ids: string }, Noted>({
   sqlite: notedText('select value from json_each(:ids)'),
   postgres: notedText('select value from json_array_elements_text(cast(:ids as json))'),
 })
 
 /** What staff noted of these conversations. */
 export async function notedIn(scope: Scope, ids: readonly string[]): Promise<readonly Told[]> {
-  return ids.length === 0 ? [] : noted(scope, { ids: JSON.stringify(ids) })
+  const rows = ids.length === 0 ? [] : await noted(scope, { ids: JSON.stringify(ids) })
+  return rows.map((row) => ({ ...row, kind: 'note' }))
+}
+
+type Asked = readonly (Spoken & { readonly id: string })[]
+
+/** `[id, number]` of each, as one value. */
+const placesOf = (asked: Asked, kind: Spoken['kind']) =>
+  JSON.stringify(asked.flatMap((one) => (one.kind === kind ? [[one.id, one.number]] : [])))
+
+interface MessageRow {
+  readonly conversation_id: string
+  readonly body: string
+  readonly created_at: number
+}
+
+const messageText = (places: string, id: string, number: string) => `select e.conversation_id, e.body, e.created_at
+  from ${places} p join poppy_events e on e.company = :company and e.conversation_id = ${id} and e.number = ${number}
+    and e.type in ('message', 'message.own')`
+const findMessages = statement<{ readonly places: string }, MessageRow>({
+  sqlite: messageText('json_each(:places)', "json_extract(p.value, '$[0]')", "json_extract(p.value, '$[1]')"),
+  postgres: messageText('json_array_elements(cast(:places as json))', 'p.value->>0', 'cast(p.value->>1 as bigint)'),
+})
+
+/** The messages at these places, one of each conversation at most, by its id. */
+export async function messagesAt(
+  scope: Scope,
+  asked: Asked,
+): Promise<ReadonlyMap<string, { readonly message: WireEventMessage; readonly at: number }>> {
+  const places = placesOf(asked, 'message')
+  const rows = places === '[]' ? [] : await findMessages(scope, { places })
+  return new Map(
+    rows.map(({ conversation_id: id, body, created_at: at }) => {
+      const { message } = JSON.parse(body) as { readonly message: WireEventMessage }
+      return [id, { message, at }]
+    }),
+  )
+}
+
+const noteText = (
+  places: string,
+  id: string,
+  number: string,
+) => `select n.conversation_id, n.number, n.kind, n.who, n.text,
+    n.data, n.created_at
+  from ${places} p join poppy_notes n on n.company = :company and n.conversation_id = ${id} and n.number = ${number}`
+const findNotes = statement<{ readonly places: string }, NoteRow>({
+  sqlite: noteText('json_each(:places)', "json_extract(p.value, '$[0]')", "json_extract(p.value, '$[1]')"),
+  postgres: noteText('json_array_elements(cast(:places as json))', 'p.value->>0', 'cast(p.value->>1 as bigint)'),
+})
+
+/** The notes at these places. */
+export async function notesAt(scope: Scope, asked: Asked): Promise<readonly NoteRow[]> {
+  const places = placesOf(asked, 'note')
+  return places === '[]' ? [] : findNotes(scope, { places })
+}
+
+const eventAtText = `select number from poppy_events where company = :company and conversation_id = :id and created_at <= :at
+  order by number desc limit 1`
+const eventAt = statement<{ readonly id: string; readonly at: number }, { readonly number: number }>({
+  sqlite: eventAtText,
+  postgres: eventAtText,
+})
+
+/** The number of the last event that was there at a moment; null where none of that time is kept. */
+export async function lastEventAt(
+  scope: Scope,
+  asked: { readonly id: string; readonly at: number },
+): Promise<number | null> {
+  const [row] = await eventAt(scope, asked)
+  return row === undefined ? null : row.number
 }

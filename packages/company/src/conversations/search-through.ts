@@ -1,7 +1,17 @@
 import type { Scope } from '../store/database.ts'
+import { earFor } from './found-words.ts'
 import type { SearchBudget } from './search.ts'
 import type { Exactly } from './search-exactly.ts'
-import { type Candidate, candidates, type Half, notedIn, saidBetween, saidIn, type Told } from './search-store.ts'
+import {
+  type Candidate,
+  candidates,
+  type Half,
+  notedIn,
+  type Spoken,
+  saidBetween,
+  saidIn,
+  type Told,
+} from './search-store.ts'
 import type { Place } from './staff-store.ts'
 
 /** Looks through what was said, newest conversations first: the open ones, and then the closed ones. */
@@ -13,6 +23,13 @@ export interface Spot {
   readonly place?: Place
   /** In the conversation of `place` itself first, before this number of an event. */
   readonly before?: number
+}
+
+/** A conversation that was found. */
+export interface Hit {
+  readonly id: string
+  /** Where the words stand: in the newest message or note that has them. Null: it goes by that name. */
+  readonly spoken: Spoken | null
 }
 
 /** What is looked for, and how far. */
@@ -32,19 +49,20 @@ const some = 200
 /** Events in one bite: a second's worth would hold up everybody on SQLite. */
 const bite = 1000
 
-/** Looks. Gives the ids of what it found, and where it goes on: null at the end. */
+/** Looks. Gives what it found, without a word of it, and where it goes on: null at the end. */
 export async function lookThrough(
   scope: Scope,
   looking: Looking,
-): Promise<{ readonly ids: readonly string[]; readonly next: Spot | null }> {
+): Promise<{ readonly hits: readonly Hit[]; readonly next: Spot | null }> {
   const { exact, limit, budget, rest } = looking
   const hears = earFor(looking.sought)
+  const heardIn = (told: readonly Told[]) => newestOf(told.filter(({ text }) => hears(text)))
   const given = new Set(exact.found.map(({ id }) => id))
   const began = performance.now()
-  const ids: string[] = []
+  const hits: Hit[] = []
   let rows = 0
   let spot: Spot | null = looking.from
-  const isOver = () => ids.length >= limit || rows >= budget.rows || performance.now() - began >= budget.milliseconds
+  const isOver = () => hits.length >= limit || rows >= budget.rows || performance.now() - began >= budget.milliseconds
 
   while (spot !== null && !isOver()) {
     const { half, place, before }: Spot = spot
@@ -52,8 +70,9 @@ export async function lookThrough(
       const from = Math.max(1, before - bite)
       const told = await saidBetween(scope, { id: place.id, from, before })
       rows += bite
-      if (hears(told).has(place.id)) ids.push(place.id)
-      spot = { half, place, ...(ids.at(-1) === place.id || from === 1 ? {} : { before: from }) }
+      const spoken = heardIn(told).get(place.id)
+      if (spoken !== undefined) hits.push({ id: place.id, spoken })
+      spot = { half, place, ...(spoken !== undefined || from === 1 ? {} : { before: from }) }
       await rest()
       continue
     }
@@ -78,11 +97,11 @@ export async function lookThrough(
             unnamed.map(({ id }) => id),
           )
       rows += group.length + noted.length + told.length
-      const heard = hears([...told, ...noted])
-      const hits = wanted.filter((one) => heard.has(one.id) || (!exact.isAll && exact.isOne(one)))
-      const taken = hits.slice(0, limit - ids.length)
-      ids.push(...taken.map(({ id }) => id))
-      const last = taken.length < hits.length ? taken.at(-1) : group.at(-1)
+      const heard = heardIn([...told, ...noted])
+      const found = wanted.filter((one) => heard.has(one.id) || (!exact.isAll && exact.isOne(one)))
+      const taken = found.slice(0, limit - hits.length)
+      hits.push(...taken.map(({ id }) => ({ id, spoken: heard.get(id) ?? null })))
+      const last = taken.length < found.length ? taken.at(-1) : group.at(-1)
       if (last === undefined) break
       spot = { half, place: { at: last.at, id: last.id } }
       if (isLong && taken.length === 0) spot = { ...spot, before: first.lastEvent + 1 }
@@ -90,7 +109,7 @@ export async function lookThrough(
       if (isOver() || spot.before !== undefined) break
     }
   }
-  return { ids, next: spot }
+  return { hits, next: spot }
 }
 
 const sizeOf = ({ firstEvent, lastEvent }: Candidate) => lastEvent - firstEvent + 1
@@ -111,13 +130,13 @@ function groupsOf(all: readonly Candidate[]): readonly (readonly Candidate[])[] 
   return groups
 }
 
-/** Gives what of it has the words in it, by the conversation's id. */
-function earFor(sought: string): (told: readonly Told[]) => ReadonlySet<string> {
-  const words = fold(sought)
-  // Words that stand apart there may stand on two lines.
-  const heardIn = words.includes(' ') ? (text: string) => fold(text).replace(/\s+/g, ' ') : fold
-  return (told) => new Set(told.flatMap(({ id, text }) => (heardIn(text).includes(words) ? [id] : [])))
+/** The newest of what was said, by the conversation's id. */
+function newestOf(told: readonly Told[]): ReadonlyMap<string, Spoken> {
+  const newest = new Map<string, Told>()
+  for (const one of told) {
+    const known = newest.get(one.id)
+    if (known === undefined || one.at > known.at || (one.at === known.at && one.number > known.number))
+      newest.set(one.id, one)
+  }
+  return new Map([...newest].map(([id, { kind, number }]) => [id, { kind, number }]))
 }
-
-/** Without a difference of case, or of how an accent is written. */
-const fold = (text: string) => text.normalize('NFC').toLowerCase()

@@ -7,6 +7,7 @@ import { now, operationRow, revisionRow } from '../../../../test/setup/rows.ts'
 import { stores } from '../../../../test/setup/stores.ts'
 import { insertOperation } from '../operations/store.ts'
 import type { Scope } from '../store/database.ts'
+import { eventId } from './cursor.ts'
 import { insertNote } from './notes.ts'
 import type { ConversationRow } from './row.ts'
 import { type SearchBudget, searchConversations } from './search.ts'
@@ -99,6 +100,58 @@ describe.each(stores)('A search on $name', { timeout: 60_000 }, ({ missing, fres
     const found = await search(`opn_${id}`)
     expect(found).toMatchObject({ ids: [id], operations: [{ id: `opn_${id}`, state: 'proposed' }], since: null })
     expect(await search('opn_null')).toMatchObject({ ids: [], operations: [{ id: 'opn_null' }] })
+  })
+
+  test('says by what each was found: words in the newest message or note that has them, an id, an account, an agent', async () => {
+    const { scope, talk, search } = await begin()
+    const words = await talk(['The needle is in the hay.', 'No needle here? A NEEDLE!', 'Thank you.'], { notes: 1 })
+    const old = await talk(['A needle.', 'Hm.'], { notes: 1, account: 'ada' })
+    await insertNote(scope, {
+      ...{ conversation_id: old, number: 1, kind: 'note', who: '{"staff":{"id":"rita","name":"Rita"}}' },
+      ...{ text: 'I found the needle.', data: null, created_at: now + 999_999 },
+    })
+    const found = await search('needle')
+    expect([...found.foundBy]).toEqual([
+      [
+        old,
+        {
+          ...{ kind: 'note', number: 1, note: 'note', by: { id: 'rita', name: 'Rita' }, at: now + 999_999 },
+          excerpt: [
+            { text: 'I found the ', isFound: false },
+            { text: 'needle', isFound: true },
+            { text: '.', isFound: false },
+          ],
+        },
+      ],
+      [
+        words,
+        {
+          ...{ kind: 'message', event: eventId(words, 2), by: 'agent', sender: 'agent', at: now + 1000 },
+          excerpt: [
+            { text: 'No ', isFound: false },
+            { text: 'needle', isFound: true },
+            { text: ' here? A ', isFound: false },
+            { text: 'NEEDLE', isFound: true },
+            { text: '!', isFound: false },
+          ],
+        },
+      ],
+    ])
+    // In a long one the newest too, wherever it was cut.
+    const lines = Array.from({ length: 2500 }, (_, at) => `line ${at}${at % 900 === 0 ? ' pin' : ''}`)
+    const long = await talk(lines)
+    expect((await search('pin')).foundBy.get(long)).toMatchObject({ event: eventId(long, 1801) })
+
+    expect([...(await search('ada')).foundBy]).toEqual([[old, { kind: 'account' }]])
+    expect((await search('agent.example')).foundBy.get(words)).toEqual({ kind: 'agent' })
+    await insertOperation(scope, {
+      operation: operationRow({ id: 'opn_1', conversation_id: old }),
+      revision: revisionRow({ operation_id: 'opn_1' }),
+      entry: { event: 'proposed', channel: 'http', who: {} },
+    })
+    expect([...(await search('opn_1')).foundBy]).toEqual([[old, { kind: 'operation', id: 'opn_1' }]])
+    expect([...(await search(old)).foundBy]).toEqual([[old, { kind: 'conversation' }]])
+    expect([...(await search('')).foundBy]).toEqual([])
   })
 
   test('finds an account and an agent by name, newest first, and then goes on through what was said', async () => {

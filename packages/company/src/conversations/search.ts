@@ -3,10 +3,11 @@ import { isId } from '@poppyseed/protocol'
 import { findOperation } from '../operations/store.ts'
 import { type OperationView, viewOf } from '../operations/view.ts'
 import type { Scope } from '../store/database.ts'
+import { type FoundBy, foundBy } from './found-by.ts'
 import { findExactly } from './search-exactly.ts'
 import { remembered } from './search-memory.ts'
 import { conversationsByIds } from './search-store.ts'
-import { lookThrough, type Spot } from './search-through.ts'
+import { type Hit, lookThrough, type Spot } from './search-through.ts'
 import { isStorable } from './staff-input.ts'
 import { type ConversationRecord, recordOf } from './staff-view.ts'
 
@@ -31,6 +32,8 @@ export interface SearchAsked {
 /** What a search found, until now. */
 export interface SearchFound {
   readonly conversations: readonly ConversationRecord[]
+  /** By what each of them was found, by its id: with the words, in what stands around them, where it was words. */
+  readonly foundBy: ReadonlyMap<string, FoundBy>
   /** One that was searched for by its id. */
   readonly operations: readonly OperationView[]
   /** Goes on searching from there, also where nothing was found yet; null once everything was looked through. */
@@ -72,7 +75,7 @@ export async function searchConversations(
     throw new TypeError(`limit is a whole number from 1 to ${mostOnPage}.`)
   const from = since === undefined ? null : readSince(since)
   const sought = soughtOf(text)
-  if (sought === '') return { conversations: [], operations: [], since: null, lookedBackTo: null }
+  if (sought === '') return { conversations: [], foundBy: new Map(), operations: [], since: null, lookedBackTo: null }
 
   if (from === null && isId(sought)) {
     const found = await findById(scope, sought, now)
@@ -83,13 +86,10 @@ export async function searchConversations(
     const left = from === null ? exact.found : exact.found.filter((one) => isAfter(one, from))
     const shown = left.slice(0, limit)
     const last = shown.at(-1)
-    const rows = await conversationsByIds(
-      scope,
-      shown.map(({ id }) => id),
-    )
+    const hits = shown.map(({ id }) => ({ id, spoken: null }))
     const isMore = left.length > limit && last !== undefined
     return {
-      conversations: rows.map(recordOf),
+      ...(await shownOf(scope, sought, hits)),
       operations: [],
       since: isMore ? `named.${last.created_at}.${last.id}` : 'open',
       lookedBackTo: isMore ? null : now,
@@ -98,16 +98,29 @@ export async function searchConversations(
 
   const spot = from === null || from.kind === 'named' ? ({ half: 'open' } as const) : from
   const key = JSON.stringify([scope.company, sought, writeSpot(spot), limit])
-  // The ids alone: their rows are read anew, and so are what goes by that name and who is erased meanwhile.
-  const { ids, next } = await remembered(scope.db, { key, long: budget.milliseconds / 4, ticks }, () =>
+  // Where it is alone: rows and words are read anew, and so are what goes by that name and who is erased meanwhile.
+  const { hits, next } = await remembered(scope.db, { key, long: budget.milliseconds / 4, ticks }, () =>
     lookThrough(scope, { sought, exact, from: spot, limit, budget, rest: otherWork }),
   )
   return {
-    conversations: (await conversationsByIds(scope, ids)).map(recordOf),
+    ...(await shownOf(scope, sought, hits)),
     operations: [],
     since: next === null ? null : writeSpot(next),
     lookedBackTo: next === null ? null : (next.place?.at ?? now),
   }
+}
+
+/** What was found, as it is now, and by what. */
+async function shownOf(
+  scope: Scope,
+  sought: string,
+  hits: readonly Hit[],
+): Promise<Pick<SearchFound, 'conversations' | 'foundBy'>> {
+  const rows = await conversationsByIds(
+    scope,
+    hits.map(({ id }) => id),
+  )
+  return { conversations: rows.map(recordOf), foundBy: await foundBy(scope, { sought, rows, hits }) }
 }
 
 /** What is known by an id: a conversation, or an operation with the conversation that it was proposed in. */
@@ -117,11 +130,18 @@ async function findById(scope: Scope, id: string, now: number): Promise<SearchFo
   const rows = await conversationsByIds(scope, [...new Set([id, ...(of == null ? [] : [of])])])
   if (operation === null && rows.length === 0) return null
   const operations = operation === null ? [] : [viewOf(operation, now)]
-  return { conversations: rows.map(recordOf), operations, since: null, lookedBackTo: null }
+  const by = (found: string): FoundBy => (found === id ? { kind: 'conversation' } : { kind: 'operation', id })
+  return {
+    conversations: rows.map(recordOf),
+    foundBy: new Map(rows.map((row) => [row.id, by(row.id)])),
+    operations,
+    since: null,
+    lookedBackTo: null,
+  }
 }
 
 /** What is searched for, on one line, and not longer than anybody types. */
-function soughtOf(text: string): string {
+export function soughtOf(text: string): string {
   const line = text
     .slice(0, mostSought * 4)
     .toWellFormed()

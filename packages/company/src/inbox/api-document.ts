@@ -10,6 +10,7 @@ import {
   answerSchemas,
   conversationSchema,
   errorSchema,
+  foundConversationSchema,
   noteSchema,
   operationRecordSchema,
   staffSchema,
@@ -26,6 +27,7 @@ function componentSchemas(): Readonly<Record<string, JsonSchema>> {
   const named = {
     Staff: staffSchema,
     Conversation: conversationSchema,
+    FoundConversation: foundConversationSchema,
     Note: noteSchema,
     Operation: operationRecordSchema,
     Error: errorSchema,

@@ -6,6 +6,7 @@ import { apiOperation, conversationsOf, operationsOf, readingOn, webhooksOf } fr
 import {
   conversationsToWire,
   conversationToWire,
+  foundToWire,
   noteToWire,
   operationRowToWire,
   operationToWire,
@@ -141,15 +142,19 @@ export const apiReads = {
     name: 'search',
     summary: 'Searches for conversations and operations',
     description:
-      'By the id of a conversation or an operation, an account, an agent or its host; else by words of a message or a note. What was said is looked through a piece at a time: go on with `since`.',
+      'By the id of a conversation or an operation, an account, an agent or its host; else by words of a message or a note, each with the words in what stands around them. What was said is looked through a piece at a time: go on with `since`.',
     needs: 'conversations',
     asked: 'SearchQuery',
     answer: 'Found',
     async run({ parts, me, asked: { text, since, limit } }) {
       const found = await readingOn(since, () => conversationsOf(parts).search({ text, ...given({ since, limit }) }))
       await noteSearch(parts, { me }, text)
+      const conversations = await conversationsToWire(parts, found.conversations)
       return {
-        conversations: await conversationsToWire(parts, found.conversations),
+        conversations: conversations.map((one) => {
+          const by = found.foundBy.get(one.id)
+          return { ...one, found: by === undefined ? null : foundToWire(by) }
+        }),
         operations: found.operations.map(operationRowToWire),
         since: found.since,
         looked_back_to: timeOrNull(found.lookedBackTo),

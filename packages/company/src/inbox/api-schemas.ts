@@ -47,6 +47,32 @@ export const conversationSchema = z.object({
   closed_at: time.nullable(),
 })
 
+const foundSchema = z
+  .object({
+    by: z
+      .enum(['conversation', 'operation', 'account', 'agent', 'message', 'note'])
+      .describe('By its own id, that of an operation, its account, its agent; or by words of a message or a note'),
+    operation_id: id.nullable().describe('For `operation`'),
+    event_id: id.nullable().describe('For `message`: the event with it'),
+    note: z.int().nullable().describe('For `note`: its number'),
+    said_by: z.enum(['agent', 'user', 'company-agent', 'staff']).nullable().describe('For `message` and `note`'),
+    at: time.nullable().describe('When it was said'),
+    excerpt: z
+      .object({
+        text: z.string().describe('What stands around the words, on one line'),
+        marks: z
+          .array(z.object({ from: z.int(), to: z.int() }))
+          .describe('Where the words stand in it: from, up to and without to, in UTF-16 code units'),
+      })
+      .nullable(),
+  })
+  .describe('By what it was found')
+
+/** A conversation that a search found. */
+export const foundConversationSchema = conversationSchema.extend({
+  found: foundSchema.nullable().describe('Null where what was found is no longer there'),
+})
+
 /** What never leaves the company. */
 export const noteSchema = z.object({
   number: z.int(),
@@ -136,7 +162,7 @@ export const answerSchemas = {
   }),
   Called: z.object({ value: z.unknown(), operation: operationSchema.nullable().describe('What was proposed') }),
   Found: z.object({
-    conversations: z.array(conversationSchema),
+    conversations: z.array(foundConversationSchema),
     operations: z.array(operationRowSchema),
     since: z.string().nullable().describe('Goes on searching, as `since`; null once all was looked through'),
     looked_back_to: time.nullable(),

@@ -1,11 +1,14 @@
 import type { WireOperation } from '@poppyseed/protocol'
 import type { z } from 'zod'
 import type { ToolOutcome } from '../company-agent/turn.ts'
+import type { FoundBy } from '../conversations/found-by.ts'
 import type { ConversationNote, ConversationRecord } from '../conversations/staff-view.ts'
+import { inPlainSight } from '../operations/terms.ts'
 import type { OperationView } from '../operations/view.ts'
 import type {
   ApiValue,
   conversationSchema,
+  foundConversationSchema,
   noteSchema,
   operationRecordSchema,
   operationRowSchema,
@@ -50,6 +53,39 @@ export async function conversationToWire(parts: InboxParts, record: Conversation
   const [row] = await conversationsToWire(parts, [record])
   if (row === undefined) throw new TypeError('A conversation has a row.')
   return row
+}
+
+/** By what a search found one. */
+export function foundToWire(by: FoundBy): z.infer<typeof foundConversationSchema>['found'] {
+  const nothing = { operation_id: null, event_id: null, note: null, said_by: null, at: null, excerpt: null }
+  switch (by.kind) {
+    case 'operation':
+      return { ...nothing, by: by.kind, operation_id: by.id }
+    case 'message':
+      return { ...nothing, ...wordsToWire(by), by: by.kind, event_id: by.event, said_by: by.by }
+    case 'note':
+      return {
+        ...nothing,
+        ...wordsToWire(by),
+        by: by.kind,
+        note: by.number,
+        said_by: by.by === null ? 'company-agent' : 'staff',
+      }
+    default:
+      return { ...nothing, by: by.kind }
+  }
+}
+
+function wordsToWire({ at, excerpt }: Extract<FoundBy, { readonly kind: 'message' | 'note' }>) {
+  const marks: { readonly from: number; readonly to: number }[] = []
+  let text = ''
+  for (const piece of excerpt) {
+    const from = text.length
+    // 1:1, so that what is marked stays where it is.
+    text += inPlainSight(piece.text)
+    if (piece.isFound) marks.push({ from, to: text.length })
+  }
+  return { at: time(at), excerpt: { text, marks } }
 }
 
 /** A note. */

@@ -1,4 +1,4 @@
-import type { InboxView } from './view.ts'
+import type { InboxView, InboxWordTexts } from './view.ts'
 
 /** The inbox's application, as `build-inbox.ts` made it: loaded with the first request for the inbox, by nothing else. */
 
@@ -12,9 +12,9 @@ export interface Asset {
 /** What draws the inbox on the server, and what makes it live in a browser. */
 export interface InboxApp {
   /** Draws what stands inside `<div id="inbox">`. */
-  readonly render: (view: InboxView) => string
+  readonly render: (view: InboxView, words: InboxWordTexts) => string
   /** The page's title. */
-  readonly title: (view: InboxView) => string
+  readonly title: (view: InboxView, words: InboxWordTexts) => string
   readonly script: Asset
   readonly styles: Asset
 }

@@ -1,5 +1,5 @@
 import type { InboxApp } from './app.ts'
-import type { InboxView } from './view.ts'
+import type { InboxView, InboxWordTexts } from './view.ts'
 
 /** The page around the inbox, and the headers that keep it what it is: nothing but our own script, never in a frame. */
 
@@ -27,8 +27,8 @@ export const inboxHeaders: Readonly<Record<string, string>> = {
   vary: 'Accept, Accept-Language',
 }
 
-/** The page of a view, as `app` draws it. */
-export function inboxPage(view: InboxView, status: number, app: InboxApp): Response {
+/** The page of a view, as `app` draws it, with the words that its script says all further views in. */
+export function inboxPage(view: InboxView, words: InboxWordTexts, status: number, app: InboxApp): Response {
   const { path, language } = view
   const document = [
     '<!doctype html>',
@@ -38,15 +38,16 @@ export function inboxPage(view: InboxView, status: number, app: InboxApp): Respo
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
     '<meta name="robots" content="noindex">',
     '<meta name="color-scheme" content="light dark">',
-    `<title>${escaped(app.title(view))}</title>`,
+    `<title>${escaped(app.title(view, words))}</title>`,
     // Else browsers ask the site for one.
     '<link rel="icon" href="data:,">',
     `<link rel="stylesheet" href="${escaped(`${path}/assets/${app.styles.name}`)}">`,
     `<script type="module" src="${escaped(`${path}/assets/${app.script.name}`)}"></script>`,
     '</head>',
     '<body>',
-    `<div id="inbox">${app.render(view)}</div>`,
+    `<div id="inbox">${app.render(view, words)}</div>`,
     `<script type="application/json" id="inbox-view">${asScriptText(view)}</script>`,
+    `<script type="application/json" id="inbox-words">${asScriptText(words)}</script>`,
     '</body>',
     '</html>',
   ]
@@ -65,8 +66,11 @@ export function inboxJson(view: InboxView, status: number): Response {
 }
 
 /** JSON that no text in it can end the element of, or make a comment of. */
-function asScriptText(view: InboxView): string {
-  return JSON.stringify(view).replaceAll('<', '\\u003c').replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
+function asScriptText(value: InboxView | InboxWordTexts): string {
+  return JSON.stringify(value)
+    .replaceAll('<', '\\u003c')
+    .replaceAll('\u2028', '\\u2028')
+    .replaceAll('\u2029', '\\u2029')
 }
 
 const entities: Readonly<Record<string, string>> = {

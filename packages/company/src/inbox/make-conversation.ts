@@ -3,6 +3,7 @@ import type { ToolOutcome } from '../company-agent/turn.ts'
 import { allowedOf } from './allowed.ts'
 import { askedOf, decisionOf } from './asked.ts'
 import { claimsOf } from './claims.ts'
+import { foundEntry, pageWith } from './found-entry.ts'
 import { accountView } from './make-account.ts'
 import { auditLine, auditLines } from './make-audit.ts'
 import { entriesOf, notesBetween, rightsOf } from './make-entries.ts'
@@ -24,6 +25,8 @@ export interface Called {
   readonly outcome: ToolOutcome
 }
 
+type OpenConversation = Extract<NonNullable<Place['opened']>, { readonly kind: 'conversation' }>
+
 const [eventsOnPage, newestEvents, parentEvents, mostOperations] = [100, 50, 200, 50]
 
 /**
@@ -33,18 +36,20 @@ const [eventsOnPage, newestEvents, parentEvents, mostOperations] = [100, 50, 200
 export async function conversationView(
   parts: InboxParts & { readonly conversations: NonNullable<InboxParts['conversations']> },
   reader: Reader,
-  place: Place & {
-    readonly opened: { readonly kind: 'conversation'; readonly id: string; readonly before: number | null }
-  },
+  place: Place & { readonly opened: OpenConversation },
   { colleagues, called }: { readonly colleagues: number; readonly called: Called | null },
 ): Promise<ConversationView> {
   const { conversations } = parts
   const { me, wording, style } = reader
   const staff = { id: me.id, name: me.name }
-  const { id, before } = place.opened
-  const read = await conversations.read(id, { limit: eventsOnPage, ...(before === null ? {} : { before }) })
+  const { id, at } = place.opened
+  const first = at === null ? null : await conversations.read(id, { limit: eventsOnPage })
+  const before = first === null || at === null ? place.opened.before : await pageWith(parts, at, first)
+  const read =
+    (before === null ? first : null) ??
+    (await conversations.read(id, { limit: eventsOnPage, ...(before === null ? {} : { before }) }))
   const { conversation, rights } = read
-  const newest = before === null ? read : await conversations.read(id, { limit: newestEvents })
+  const newest = before === null ? read : (first ?? (await conversations.read(id, { limit: newestEvents })))
   const parent =
     conversation.parent === null ? null : await conversations.read(conversation.parent, { limit: parentEvents })
   const allowed = allowedOf(parts, reader, read, colleagues)
@@ -66,6 +71,7 @@ export async function conversationView(
     operations.set(operationId, operationCard(operation, reader, { tool }))
   }
   const made = { style, wording, operations }
+  const notes = notesBetween(read.notes, read.events, { isOldest: read.before === null, isNewest: before === null })
   const asked = askedOf(conversation, newest.events, reader)
   const missing = parts.grantableScopes.filter((scope) => !rights.scopes.includes(scope))
   return {
@@ -77,11 +83,8 @@ export async function conversationView(
       wording,
       granted: rights.isSignedIn ? rights.scopes : null,
     }),
-    entries: entriesOf(
-      read.events,
-      notesBetween(read.notes, read.events, { isOldest: read.before === null, isNewest: before === null }),
-      made,
-    ),
+    entries: entriesOf(read.events, notes, made),
+    found: foundEntry(at, place.query, { events: read.events, notes }),
     before: read.before === null ? null : addressAt(parts, place, read.before),
     newest: before === null ? null : addressAt(parts, place, null),
     parent:
@@ -112,7 +115,7 @@ export async function conversationView(
 
 function addressAt({ path }: Pick<InboxParts, 'path'>, place: Place, before: number | null): string {
   const { opened } = place
-  return opened?.kind === 'conversation' ? addressOf(path, { ...place, opened: { ...opened, before } }) : path
+  return opened?.kind === 'conversation' ? addressOf(path, { ...place, opened: { ...opened, before, at: null } }) : path
 }
 
 /** The operations that messages hold, the newest first. */

@@ -1,4 +1,4 @@
-import type { WireEvent } from '@poppyseed/protocol'
+import { isFinalState, type WireEvent } from '@poppyseed/protocol'
 import { sideOf } from '../conversations/last-messages.ts'
 import type { ConversationNote } from '../conversations/staff-view.ts'
 import { inPlainSight } from '../operations/terms.ts'
@@ -40,6 +40,9 @@ export function notesBetween(
   return notes.filter(({ at }) => (isOldest || at >= from) && (isNewest || at < to))
 }
 
+/** The id of the entry of a note. */
+export const noteEntryId = (number: number): string => `note-${number}`
+
 /** Scopes in words, each in a sentence of the company's. */
 export function rightsOf(scopes: readonly string[], { wording }: Pick<Reader, 'wording'>): readonly RightView[] {
   return scopes.map((scope) => ({ scope, text: wording.scope(scope).text }))
@@ -59,6 +62,7 @@ function eventEntry(event: WireEvent, made: EntryStyle): Entry | null {
         data: readableOrNull(message.data, made.style),
         operation:
           message.operation === undefined ? null : (made.operations.get(message.operation.operation_id) ?? null),
+        isOutcome: message.operation !== undefined && isFinalState(message.operation.state),
       }
     }
     case 'state':
@@ -86,7 +90,7 @@ function eventEntry(event: WireEvent, made: EntryStyle): Entry | null {
 
 function noteEntry({ number, kind, by, text, data, at }: ConversationNote, { style }: EntryStyle): Entry {
   return {
-    id: `note-${number}`,
+    id: noteEntryId(number),
     at,
     kind: 'note',
     note: kind,

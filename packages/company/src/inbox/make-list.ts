@@ -1,11 +1,14 @@
+import type { FoundBy } from '../conversations/found-by.ts'
 import { searchConversations } from '../conversations/search.ts'
 import type { ConversationRecord } from '../conversations/staff-view.ts'
+import { inPlainSight } from '../operations/terms.ts'
 import type { OperationView } from '../operations/view.ts'
+import { noteEntryId } from './make-entries.ts'
 import { operationRow } from './make-operation.ts'
 import { rowsOf } from './make-rows.ts'
 import type { InboxParts, Reader } from './parts.ts'
 import { addressOf, type Place } from './place.ts'
-import type { ListView } from './view.ts'
+import type { FoundView, ListView } from './view.ts'
 
 /** A list of the inbox, or what a search found. */
 
@@ -17,6 +20,7 @@ export async function listView(parts: InboxParts, reader: Reader, place: Place):
     name: place.query === null ? place.list : 'search',
     query: place.query ?? '',
     conversations: await rowsOf(parts, conversations),
+    found: Object.fromEntries([...found.foundBy].map(([id, by]) => [id, foundView(by)])),
     operations: operations.map(operationRow),
     next: next === null ? null : addressOf(parts.path, { ...place, opened: null, since: null, after: null, ...next }),
     searchedSince,
@@ -25,12 +29,13 @@ export async function listView(parts: InboxParts, reader: Reader, place: Place):
 
 interface Found {
   readonly conversations: readonly ConversationRecord[]
+  readonly foundBy: ReadonlyMap<string, FoundBy>
   readonly operations: readonly OperationView[]
   readonly next: Partial<Pick<Place, 'after' | 'since'>> | null
   readonly searchedSince: number | null
 }
 
-const nothing: Found = { conversations: [], operations: [], next: null, searchedSince: null }
+const nothing: Found = { conversations: [], foundBy: new Map(), operations: [], next: null, searchedSince: null }
 
 async function listOf(parts: InboxParts, { me }: Reader, place: Place): Promise<Found> {
   const { conversations, operations } = parts
@@ -54,10 +59,25 @@ async function searchFor({ scope, now }: InboxParts, text: string, place: Place)
   )
   return {
     conversations: found.conversations,
+    foundBy: found.foundBy,
     operations: found.operations,
     next: found.since === null ? null : { since: found.since },
     searchedSince: found.lookedBackTo,
   }
+}
+
+/** By what one was found; what strangers wrote around it hides nothing. */
+function foundView(by: FoundBy): FoundView {
+  if (by.kind !== 'message' && by.kind !== 'note') return by
+  const excerpt = by.excerpt.map((piece) => ({ ...piece, text: inPlainSight(piece.text) }))
+  const words = { kind: 'words', at: by.at, excerpt } as const
+  return by.kind === 'message'
+    ? { ...words, entry: by.event, who: { kind: 'message', by: by.by, sender: by.sender } }
+    : {
+        ...words,
+        entry: noteEntryId(by.number),
+        who: { kind: 'note', note: by.note, by: by.by === null ? null : inPlainSight(by.by.name) },
+      }
 }
 
 /** A page of a list; an address from another list, or one that somebody made up, begins at the beginning. */

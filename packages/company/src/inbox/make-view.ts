@@ -33,16 +33,16 @@ export async function makeView(parts: InboxParts, reader: Reader, place: Place, 
   ])
   const colleagues = here.filter(({ id }) => id !== me.id)
   const { opened } = place
-  const { language, words } = wording.inbox()
+  const { language } = wording.inbox()
   return {
     organization,
     hasAgent: parts.hasAgent,
     me: { id: me.id, name: me.name },
+    signOutPage: signOutAddress(parts),
     colleagues,
     language,
     locale: wording.locale,
     isRightToLeft: isRightToLeft(language),
-    words,
     path,
     now: parts.now(),
     counts,
@@ -65,4 +65,15 @@ export async function makeView(parts: InboxParts, reader: Reader, place: Place, 
     token: makeFormToken(parts, { staffId: me.id, about: opened?.id ?? null }),
     once: Buffer.from(parts.random(16)).toString('base64url'),
   }
+}
+
+/** @throws TypeError where the company's own function gives no address */
+function signOutAddress({ settings, origin, path }: Pick<InboxParts, 'settings' | 'origin' | 'path'>): string | null {
+  if (settings.signOutPage === null) return null
+  const url = URL.parse(settings.signOutPage(path), origin)
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw new TypeError(
+      '`staffSignOutPage` gives the address of a page: a path of the site, or one that begins with https://.',
+    )
+  return url.href
 }

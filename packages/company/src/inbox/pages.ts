@@ -42,11 +42,11 @@ export async function showInbox(request: Request, asked: AskedFor, parts: InboxP
   // What can't be an id is not there, like one that is none.
   if (shown === null || (asked !== null && place.opened === null)) {
     const told = { notice: { kind: 'refused', text: reader.wording.say('inbox.notThere.text') } } as const
-    return respond(request, await makeView(parts, reader, { ...place, opened: null }, told), 404)
+    return respond(request, reader, await makeView(parts, reader, { ...place, opened: null }, told), 404)
   }
   if (place.query !== null) await noteSearch(parts, reader, place.query)
   await noteShown(parts, { id: me.id, name: me.name }, shown)
-  return respond(request, withChosen(shown, query), 200)
+  return respond(request, reader, withChosen(shown, query), 200)
 }
 
 /** `GET` at the address of a form: what it was about, at that one's own address. */
@@ -183,7 +183,12 @@ async function tell(
   }
   const view = await viewOrNothing(parts, reader, place, told)
   await noteShown(parts, { id: reader.me.id, name: reader.me.name }, view, { isDone: !isRefused })
-  return respond(request, view ?? (await makeView(parts, reader, { ...place, opened: null }, told)), statusOf(called))
+  return respond(
+    request,
+    reader,
+    view ?? (await makeView(parts, reader, { ...place, opened: null }, told)),
+    statusOf(called),
+  )
 }
 
 async function tellRefused(
@@ -207,6 +212,7 @@ async function tellRefused(
   await noteShown(parts, { id: reader.me.id, name: reader.me.name }, view)
   const response = await respond(
     request,
+    reader,
     view ?? (await makeView(parts, reader, { ...place, opened: null }, shown)),
     status,
   )
@@ -265,8 +271,15 @@ function wantsJson(request: Request): boolean {
   return /\bapplication\/json\b/i.test(accept) && !/\btext\/html\b/i.test(accept)
 }
 
-async function respond(request: Request, view: InboxView, status: number): Promise<Response> {
-  return wantsJson(request) ? inboxJson(view, status) : inboxPage(view, status, await loadInboxApp())
+async function respond(
+  request: Request,
+  { wording }: Pick<Reader, 'wording'>,
+  view: InboxView,
+  status: number,
+): Promise<Response> {
+  return wantsJson(request)
+    ? inboxJson(view, status)
+    : inboxPage(view, wording.inbox().words, status, await loadInboxApp())
 }
 
 /** Who isn't signed in as staff is sent to sign in, and comes back to this place. */

@@ -5,7 +5,13 @@ import { type InboxList, inboxLists } from './view.ts'
 
 /** What is open beside the list. */
 export type Opened =
-  | { readonly kind: 'conversation'; readonly id: string; readonly before: number | null }
+  | {
+      readonly kind: 'conversation'
+      readonly id: string
+      readonly before: number | null
+      /** An entry of the history that is to be in sight: the id of an event, or `note-3`. */
+      readonly at: string | null
+    }
   | { readonly kind: 'operation'; readonly id: string }
 
 /** What an address names; null for the list alone. */
@@ -42,7 +48,7 @@ export function readPlace(query: URLSearchParams, opened: AskedFor): Place {
     opened:
       opened === null || opened.kind === 'operation'
         ? (opened as Opened | null)
-        : { kind: 'conversation', id: opened.id, before: readNumber(one('before')) },
+        : { kind: 'conversation', id: opened.id, before: readNumber(one('before')), at: readEntry(one('at')) },
   }
 }
 
@@ -61,6 +67,10 @@ function readNumber(text: string | undefined): number | null {
     : null
 }
 
+function readEntry(text: string | undefined): string | null {
+  return text !== undefined && /^(?:evt_[A-Za-z0-9_-]{1,30}|note-[1-9][0-9]{0,8})$/.test(text) ? text : null
+}
+
 /** Whether something can be the id of what is opened: anything else is not looked for. */
 export const isOpenable = (id: string): boolean => isId(id)
 
@@ -76,6 +86,7 @@ export function addressOf(
   if (since !== null) parameters.set('since', since)
   if (after !== null) parameters.set('after', after)
   if (opened?.kind === 'conversation' && opened.before !== null) parameters.set('before', String(opened.before))
+  if (opened?.kind === 'conversation' && opened.at !== null) parameters.set('at', opened.at)
   for (const [name, value] of Object.entries(more)) parameters.set(name, value)
   const at = opened === null ? path : `${path}/${opened.kind}s/${opened.id}`
   return parameters.size === 0 ? at : `${at}?${parameters}`

@@ -42,6 +42,11 @@ export interface InboxConfig {
   /** Where staff sign in, given the path to come back to (a path on `origin`); left out, a page says that it is for staff. */
   readonly staffSignInPage?: (returnTo: string) => string
   /**
+   * Where staff sign out: a path of the site, or a function that gives one and is given the path of the inbox. It is a link, so
+   * the page that it leads to asks, or takes its own form; left out, the inbox shows no way out.
+   */
+  readonly staffSignOutPage?: string | ((returnTo: string) => string)
+  /**
    * What staff see of a customer's account, once a member of staff has opened it on purpose, and only with the rights that
    * the conversation has at that moment.
    */
@@ -54,6 +59,7 @@ export interface InboxConfig {
 export interface CheckedInbox {
   readonly staff: NonNullable<InboxConfig['staff']>
   readonly signInPage: ((returnTo: string) => string) | null
+  readonly signOutPage: ((returnTo: string) => string) | null
   readonly customer: NonNullable<InboxConfig['customer']> | null
   readonly savedReplies: readonly SavedReply[]
 }
@@ -65,11 +71,11 @@ const mostReplies = 200
  * @throws ConfigurationError with a sentence that says what to write
  */
 export function checkInbox(
-  { staff, staffSignInPage, customer, savedReplies }: InboxConfig,
+  { staff, staffSignInPage, staffSignOutPage, customer, savedReplies }: InboxConfig,
   has: { readonly conversations: boolean; readonly operations: boolean },
 ): CheckedInbox | null {
   if (staff === undefined) {
-    for (const [name, value] of Object.entries({ staffSignInPage, customer, savedReplies })) {
+    for (const [name, value] of Object.entries({ staffSignInPage, staffSignOutPage, customer, savedReplies })) {
       if (value !== undefined) throw wrong(`\`${name}\` is for the staff inbox. Write \`staff\` too, or leave it out.`)
     }
     return null
@@ -82,6 +88,8 @@ export function checkInbox(
     throw wrong(
       "`staffSignInPage` is a function that gives the address: (returnTo) => '/staff/login?next=' + encodeURIComponent(returnTo).",
     )
+  if (staffSignOutPage !== undefined && typeof staffSignOutPage !== 'function' && !isPath(staffSignOutPage))
+    throw wrong("`staffSignOutPage` is a path of your site, such as '/staff/sign-out', or a function that gives it.")
   if (customer !== undefined && typeof customer !== 'function')
     throw wrong(
       '`customer` is a function: (principal) => what staff may see, as { title, facts, tables, links }, or null.',
@@ -89,9 +97,15 @@ export function checkInbox(
   return {
     staff,
     signInPage: staffSignInPage ?? null,
+    signOutPage: typeof staffSignOutPage === 'string' ? () => staffSignOutPage : (staffSignOutPage ?? null),
     customer: customer ?? null,
     savedReplies: checkReplies(savedReplies ?? []),
   }
+}
+
+/** A path on the site, that no browser takes for the address of another one. */
+function isPath(value: unknown): boolean {
+  return typeof value === 'string' && /^\/(?![/\\])[^\s\\]*$/.test(value)
 }
 
 function checkReplies(replies: readonly SavedReply[]): readonly SavedReply[] {

@@ -1,4 +1,5 @@
 import type { ConversationStatus, OperationState, Speaker } from '@poppyseed/protocol'
+import type { TextPiece } from '../conversations/found-words.ts'
 
 /**
  * What the inbox shows, as data: made on the server for one member of staff at one moment, drawn there and again in the
@@ -25,14 +26,14 @@ export interface InboxView {
   /** Whether the company has an agent that answers before its people do. */
   readonly hasAgent: boolean
   readonly me: { readonly id: string; readonly name: string }
+  /** Where they sign out of the company's own login; null where the company named no page for it. */
+  readonly signOutPage: string | null
   /** Colleagues who are here now, without oneself: to whom a conversation can be given. */
   readonly colleagues: readonly { readonly id: string; readonly name: string }[]
-  /** Which words are used, and how dates and numbers are written. */
+  /** Which words are used, and how dates and numbers are written. The words themselves come with the page: {@link InboxWordTexts}. */
   readonly language: string
   readonly locale: string
   readonly isRightToLeft: boolean
-  /** Every word of the inbox, by its name without `inbox.`; `{name}` is a place. */
-  readonly words: Readonly<Record<string, string>>
   /** The path of the inbox, such as `/poppy/inbox`: what links and forms begin with. */
   readonly path: string
   /** When this was made. */
@@ -56,6 +57,12 @@ export interface InboxView {
   readonly once: string
 }
 
+/**
+ * Every word of the inbox in one language, by its name without `inbox.`; `{name}` is a place. It comes once, with the page
+ * whose script draws all further views.
+ */
+export type InboxWordTexts = Readonly<Record<string, string>>
+
 /** See {@link InboxView.notice}. */
 export interface Notice {
   readonly kind: 'done' | 'refused'
@@ -68,6 +75,8 @@ export interface ListView {
   /** What was searched for. */
   readonly query: string
   readonly conversations: readonly ConversationRowView[]
+  /** By what a search found them, by their ids; nothing in other lists. */
+  readonly found: Readonly<Record<string, FoundView>>
   /** For `settle`, and for a search that found operations. */
   readonly operations: readonly OperationCard[]
   /** The address of the next page; null where there is none. */
@@ -75,6 +84,22 @@ export interface ListView {
   /** A search that looks through what was said goes back in pieces: until when it has looked. Null: through everything. */
   readonly searchedSince: number | null
 }
+
+/** By what a search found a conversation. */
+export type FoundView =
+  | { readonly kind: 'conversation' | 'account' | 'agent' }
+  | { readonly kind: 'operation'; readonly id: string }
+  | {
+      readonly kind: 'words'
+      /** The id of the entry in which they are. */
+      readonly entry: string
+      readonly at: number
+      /** What stands around them, on one line. */
+      readonly excerpt: readonly TextPiece[]
+      readonly who:
+        | { readonly kind: 'message'; readonly by: Side; readonly sender: Speaker }
+        | { readonly kind: 'note'; readonly note: 'note' | 'handback' | 'draft'; readonly by: string | null }
+    }
 
 /** A conversation in a list. */
 export interface ConversationRowView {
@@ -122,6 +147,8 @@ export type Entry = {
       /** `data`, ready to be drawn. */
       readonly data: Readable | null
       readonly operation: OperationCard | null
+      /** Whether it tells what came of the operation, which was proposed before. */
+      readonly isOutcome: boolean
     }
   | { readonly kind: 'state'; readonly status: ConversationStatus; readonly responder: Speaker }
   | {
@@ -182,6 +209,8 @@ export interface ConversationView extends ConversationRowView {
   readonly before: string | null
   /** The address of the newest entries, where this is a page of earlier ones; null where these are the newest. */
   readonly newest: string | null
+  /** What a search found in it, where one came from there: which of the entries, and its text in pieces. */
+  readonly found: { readonly entry: string; readonly pieces: readonly TextPiece[] } | null
   /** The history behind a Direct Conversation (7.10); null where there is none. */
   readonly parent: { readonly id: string; readonly entries: readonly Entry[] } | null
   /** The Direct Conversation beside it, where one is open. */

@@ -309,6 +309,14 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   saidIn: (scope) => searching.saidIn(scope, ['talk', 'over']),
   saidBetween: (scope) => searching.saidBetween(scope, { id: 'talk', from: 1, before: 2 }),
   notedIn: (scope) => searching.notedIn(scope, ['talk']),
+  messagesAt: async (scope) => [
+    ...(await searching.messagesAt(scope, [
+      { id: 'talk', kind: 'message', number: 1 },
+      { id: 'over', kind: 'message', number: 1 },
+    ])),
+  ],
+  notesAt: (scope) => searching.notesAt(scope, [{ id: 'talk', kind: 'note', number: 1 }]),
+  lastEventAt: (scope) => searching.lastEventAt(scope, { id: 'talk', at: later }),
   readAudit: (scope) => audits.readAudit(scope, { conversation: 'talk', staff: 'rita', limit: 1 }),
   staffSeen: (scope) => presence.staffSeen(scope, now - 1),
   conversationsInCare: (scope) => staff.conversationsInCare(scope, { now: later, limit: 10 }),

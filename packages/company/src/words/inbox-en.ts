@@ -13,6 +13,7 @@ export const inboxEn = {
   'inbox.hereAlone': 'Nobody else is here',
   'inbox.leave': 'I’m leaving: put back what I have',
   'inbox.leaveHint': 'Your conversations go back to the queue at once.',
+  'inbox.signOut': 'Sign out',
   'inbox.back': 'Back to the list',
   'inbox.close': 'Close',
   'inbox.yes': 'Yes',
@@ -58,6 +59,11 @@ export const inboxEn = {
   'inbox.search': 'Search',
   'inbox.searchHint': 'Customer, agent, words',
   'inbox.searchClear': 'Clear the search',
+  'inbox.found.here': 'Found here',
+  'inbox.found.conversation': 'By its own number',
+  'inbox.found.account': 'By the account',
+  'inbox.found.agent': 'By the agent {host}',
+  'inbox.found.operation': 'By the operation {id}',
 
   // A row
   'inbox.row.waiting': 'Waiting {time}',

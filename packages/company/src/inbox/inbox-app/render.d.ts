@@ -1,6 +1,6 @@
-import type { InboxView } from '../view.ts'
+import type { InboxView, InboxWordTexts } from '../view.ts'
 
 /** Draws what stands inside `<div id="inbox">`. Built of `inbox/server.tsx` by `build-inbox.ts`. */
-export declare function render(view: InboxView): string
+export declare function render(view: InboxView, words: InboxWordTexts): string
 /** What the page is called. */
-export declare function title(view: InboxView): string
+export declare function title(view: InboxView, words: InboxWordTexts): string

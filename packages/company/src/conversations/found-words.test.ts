@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest'
+import { earFor, excerptOf, piecesOf, shownOfExcerpt } from './found-words.ts'
+
+/** Where words stand in a text: wherever the search hears them, and never in the middle of a character. */
+
+/** The pieces as a line, the words in brackets. */
+const lineOf = (pieces: ReturnType<typeof piecesOf> | null) =>
+  pieces?.map(({ text, isFound }) => (isFound ? `[${text}]` : text)).join('') ?? null
+
+describe('the words that were searched for', () => {
+  it('are marked in any case, over lines, however an accent is written, and each time that they stand there', () => {
+    for (const [text, sought, line] of [
+      ['Is BREAKFAST\n  included? breakfast!', 'breakfast', 'Is [BREAKFAST]\n  included? [breakfast]!'],
+      ['Is BREAKFAST\n  included?', 'breakfast included', 'Is [BREAKFAST\n  included]?'],
+      ['Un cafe\u0301, bitte', 'CAFÉ', 'Un [café], bitte'],
+      ['Un café, bitte', 'cafe\u0301', 'Un [café], bitte'],
+      ['aaa', 'aa', '[aa]a'],
+      // Lower case of one character may be two, and another one at the end of a word.
+      ['İİ İstanbul', 'i\u0307stanbul', 'İİ [İstanbul]'],
+      ['ΟΔΟΣ ΟΔΟΣ', 'οδος', '[ΟΔΟΣ] [ΟΔΟΣ]'],
+      ['İ', 'i', '[İ]'],
+      // A mark that has no character with its letter stays with it.
+      ['x\u0302y', 'x', '[x\u0302]y'],
+      ['👩‍🍳 and 🍳', '🍳', '👩‍[🍳] and [🍳]'],
+      ['a.*b', '.*', 'a[.*]b'],
+      ['nothing', 'else', 'nothing'],
+      ['nothing', '', 'nothing'],
+    ] as const) {
+      expect(lineOf(piecesOf(text, sought)), text).toBe(line)
+      if (sought !== '') expect([text, earFor(sought)(text)]).toEqual([text, line.includes('[')])
+    }
+  })
+
+  it('stand in an excerpt on one line, with what is around them, and the first of them near its beginning', () => {
+    expect(lineOf(excerptOf('Is  BREAKFAST\n\n included? ', 'breakfast'))).toBe('Is [BREAKFAST] included?')
+    expect(excerptOf('Is breakfast included?', 'lunch')).toBeNull()
+    const before = 'word '.repeat(100)
+    const after = ' more'.repeat(100)
+    const pieces = excerptOf(`${before}needle${after} needle`, 'needle') ?? []
+    const line = lineOf(pieces) ?? ''
+    expect(line).toMatch(/^…(?:word ){1,8}\[needle\](?: more)+ ?m?o?r?e?…$/)
+    expect(line.length).toBeLessThan(shownOfExcerpt + 10)
+    // What is longer than an excerpt is shown as far as it is what was searched for.
+    const long = 'ab '.repeat(160).trim()
+    expect(lineOf(excerptOf(`x ${long} y`, long))).toBe(`x [${long}]…`)
+    for (let at = 0; at < 6; at += 1) {
+      const emoji = excerptOf(`${'🍳'.repeat(60)}${'x'.repeat(at)}needle${'🍳'.repeat(200)}`, 'needle') ?? []
+      for (const { text } of emoji) expect(text.isWellFormed()).toBe(true)
+    }
+  })
+})
