@@ -52,7 +52,7 @@ async function open(fresh: FreshStore, config: Partial<CompanyConfig> = {}) {
   return { receiver, world, ended, givenUp, lost, settings, webhooks: world.company.webhooks }
 }
 
-describe.each(stores)('webhooks that were given up, on $name', { timeout: 60_000 }, ({ missing, fresh }) => {
+describe.each(stores)('webhooks that were given up, on $name', { timeout: 120_000 }, ({ missing, fresh }) => {
   const test = it.skipIf(missing)
 
   test('are listed with what came of them, without a word of what was said, and one is sent again as the same', async () => {
@@ -95,13 +95,11 @@ describe.each(stores)('webhooks that were given up, on $name', { timeout: 60_000
     world.clock.now += hour
     receiver.state.status = 503
     expect(await webhooks.sendAgain({ since: 0 }, { by: 'the night’s job' })).toEqual({ number: 1 })
-    await expect
-      .poll(async () => {
-        world.clock.now += 11 * hour
-        await world.company.work()
-        return (await givenUp())[0]
-      }, patiently)
-      .toMatchObject({ tries: 20, lastTry: 'status 503' })
+    for (let looks = 0; looks < 30 && (await givenUp()).length === 0; looks++) {
+      world.clock.now += 11 * hour
+      while (!(await world.company.work()).isDone);
+    }
+    expect(await givenUp()).toMatchObject([{ tries: 20, lastTry: 'status 503' }])
     expect(receiver.got).toHaveLength(21)
     expect(new Set(receiver.got.map(({ id }) => id)).size).toBe(1)
   })
