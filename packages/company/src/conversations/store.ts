@@ -37,7 +37,7 @@ export async function holdConversation({ db, company }: Scope, id: string): Prom
     .select('id')
     .where('company', '=', company)
     .where('id', '=', id)
-    .forUpdate()
+    .$if(db.name === 'postgres', (query) => query.forUpdate())
     .execute()
 }
 

@@ -197,6 +197,7 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
   countAttempts: (scope) => attempts.countAttempts(scope, [{ ...attempt, most: 5, window: 1000 }], now),
   forgetAttempt: (scope) => attempts.forgetAttempt(scope, attempt),
   holdSession: (scope) => sessions.holdSession(scope, 's'),
+  holdConversation: (scope) => conversations.holdConversation(scope, 'talk'),
   insertOperation: (scope) =>
     operations.insertOperation(scope, {
       operation: operationRow({ id: 'new' }),
