@@ -143,6 +143,61 @@ describe.each(stores)('the workspace on $name', { timeout: 60_000 }, ({ missing,
       expect([query, await begin(query)]).toEqual([query, {}])
   })
 
+  test.each(['with words', 'without a word'])(
+    'keeps the data of what the Company Agent said too late, %s: shown as a table, and sent with a reply where that is wanted',
+    async (how) => {
+      const { promise: writes, resolve: begun } = Promise.withResolvers<void>()
+      const { promise: gate, resolve: finish } = Promise.withResolvers<void>()
+      const rooms = [
+        { room: 'Faro', price: 120 },
+        { room: 'Sol', price: 140 },
+      ]
+      const agent: CompanyAgent = async function* (turn) {
+        turn.signal.addEventListener('abort', () => finish())
+        begun()
+        await gate
+        if (how === 'with words') yield { type: 'message', text: 'These are free.', data: { rooms } }
+        else yield { type: 'message', data: { rooms } }
+      }
+      const { desk, rita } = await openDesk(await fresh(), { agent })
+      const omar = atDesk(desk.worlds[0] as (typeof desk.worlds)[0], 'omar')
+      const id = await desk.start(said('A room?'))
+      await writes
+      await rita.on(id, 'take')
+      const drafts = async () =>
+        (await rita.open(id)).entries.flatMap((entry) =>
+          entry.kind === 'note' && entry.note === 'draft' ? [entry] : [],
+        )
+      await expect.poll(drafts, patiently).toHaveLength(1)
+      const [draft] = await drafts()
+      expect(draft).toMatchObject({
+        text: how === 'with words' ? 'These are free.' : '',
+        data: {
+          kind: 'fields',
+          fields: [{ name: 'Rooms', value: { kind: 'table', columns: ['Room', 'Price'] } }],
+        },
+      })
+      const { view } = await rita.look(`/conversations/${id}?draft=${draft?.id}`)
+      const page = await rita.page(`/conversations/${id}?draft=${draft?.id}`)
+      expect(view.entered).toMatchObject({ act: 'reply', draft: draft?.id })
+      expect(page.text).toMatch(/<input type="checkbox" name="draft"[^>]*checked/)
+      // Only who has the conversation sends it, and nobody sends a draft that isn't there.
+      expect((await omar.on(id, 'reply', { text: 'Mine.', draft: draft?.id ?? '' })).status).toBe(409)
+      for (const wrong of ['note-99', 'note-', 'x', 'note-1.5'])
+        expect((await rita.on(id, 'reply', { text: 'Yes.', draft: wrong })).status).toBe(400)
+      const sent = { text: 'Either is free.', draft: draft?.id ?? '', 'data.0.name': 'nights', 'data.0.value': '2' }
+      expect((await rita.on(id, 'reply', sent)).status).toBe(200)
+      expect((await desk.read(id)).events.at(-1)).toMatchObject({
+        message: { sender: 'human', text: 'Either is free.', data: { rooms, nights: 2 } },
+      })
+      // Sent without it, nothing of it goes out.
+      expect((await rita.on(id, 'reply', { text: 'Good.' })).status).toBe(200)
+      expect((await desk.read(id)).events.at(-1)).not.toHaveProperty('message.data')
+      expect((await rita.on(id, 'reply', { text: '', draft: draft?.id ?? '' })).status).toBe(200)
+      expect((await desk.read(id)).events.at(-1)).toMatchObject({ message: { data: { rooms } } })
+    },
+  )
+
   test('finds conversations by agent, account and words, and searching is in the record, without what for', async () => {
     const { desk, rita } = await openDesk(await fresh())
     const { talk } = await desk.signIn()

@@ -39,7 +39,7 @@ function start(root: HTMLElement, view: InboxView, words: InboxWordTexts): void 
       hasKeys: remembered(shortcuts) !== 'off',
     },
     {
-      insert: (text) => insertReply(root, text),
+      insert: (text, draft) => insertReply(root, text, draft),
       askToNotify: () => void askToNotify(page),
       toggleKeys() {
         const { hasKeys } = page.state()

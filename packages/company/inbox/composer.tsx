@@ -114,6 +114,7 @@ function Reply({ conversation }: { readonly conversation: ConversationView }) {
         aria-describedby="reply-reader"
         defaultValue={entered('text')}
       />
+      <Drafted conversation={conversation} />
       <div class="composer-foot">
         <Saved conversation={conversation} />
         {conversation.writesFor === 'agent' && <DataFields />}
@@ -123,6 +124,26 @@ function Reply({ conversation }: { readonly conversation: ConversationView }) {
         <Send isPrimary>{say('reply.send')}</Send>
       </div>
     </Act>
+  )
+}
+
+/** The data of drafts, one of which may go with the reply: it stands readable in its note. */
+function Drafted({ conversation }: { readonly conversation: ConversationView }) {
+  const { say } = useUi()
+  const entered = useEntered('reply')
+  const chosen = entered('draft')
+  const drafts = conversation.entries.filter(
+    (entry) => entry.kind === 'note' && entry.note === 'draft' && entry.data !== null,
+  )
+  const shown = drafts.find(({ id }) => id === chosen) ?? drafts.at(-1)
+  if (shown === undefined) return null
+  return (
+    <p class="draft-choice">
+      <label>
+        <input type="checkbox" name="draft" value={shown.id} key={shown.id} defaultChecked={shown.id === chosen} />{' '}
+        {say('draft.data')}
+      </label>
+    </p>
   )
 }
 

@@ -202,7 +202,10 @@ export const entries: readonly Entry[] = [
     note: 'draft',
     by: null,
     text: 'Someone from the front desk will look at the boiler’s log for that night and come back to you.',
-    data: null,
+    data: {
+      kind: 'fields',
+      fields: [{ name: 'Boiler', value: { kind: 'value', text: 'Off from 22:10 to 06:40' } }],
+    },
   },
   {
     id: 'e6',

@@ -216,15 +216,17 @@ function Note({
           <Icon name="lock" /> {say(entry.note === 'handback' ? 'note.forAgent' : 'note.internal')}
         </span>
       </p>
-      <p class="text" dir="auto">
-        {pieces === null ? entry.text : <Marked pieces={pieces} />}
-      </p>
+      {entry.text !== '' && (
+        <p class="text" dir="auto">
+          {pieces === null ? entry.text : <Marked pieces={pieces} />}
+        </p>
+      )}
       {entry.data !== null && (
         <div class="entry-data">
           <Data data={entry.data} label={say('data')} />
         </div>
       )}
-      {entry.note === 'draft' && entry.text !== '' && conversation?.allowed.reply === null && (
+      {entry.note === 'draft' && (entry.text !== '' || entry.data !== null) && conversation?.allowed.reply === null && (
         <p>
           <a
             class="button"
@@ -233,7 +235,7 @@ function Note({
             onClick={(event) => {
               if (live === null) return
               event.preventDefault()
-              live.insert(entry.text)
+              live.insert(entry.text, entry.id)
             }}
           >
             {say('draft.use')}

@@ -1,7 +1,7 @@
 import type { OperationCard, OperationDetails } from '../src/inbox/view.ts'
 import { AuditLines } from './audit-lines.tsx'
 import { Act, Data, Field, Host, Send, useEntered } from './pieces.tsx'
-import { Moment, useLength } from './times.tsx'
+import { ConfirmableUntil, Moment, UnknownSince } from './times.tsx'
 import { ToolInput } from './tool-input.tsx'
 import { entryId, listQuery, sayNamed, useUi } from './ui.ts'
 
@@ -82,7 +82,7 @@ export function OperationInThread({
       )}
       {isOpen && (
         <p class="quiet">
-          {say('operation.whoConfirms')} {operation.expiresAt !== null && <Until at={operation.expiresAt} />}
+          {say('operation.whoConfirms')} {operation.expiresAt !== null && <ConfirmableUntil at={operation.expiresAt} />}
         </p>
       )}
       {isOpen && operation.input !== null && view.conversation !== null && (
@@ -95,12 +95,6 @@ export function OperationInThread({
       )}
     </article>
   )
-}
-
-function Until({ at }: { readonly at: number }) {
-  const { say } = useUi()
-  const time = useLength(at)
-  return <>{say('operation.until', { time })}.</>
 }
 
 function Revise({ operation, conversation }: { readonly operation: OperationCard; readonly conversation: string }) {
@@ -153,7 +147,7 @@ export function OperationPage({ operation }: { readonly operation: OperationDeta
       <div class="operation-page">
         <p class="operation-head">
           <StateOf operation={operation} />
-          {operation.unknownSince !== null && <Since at={operation.unknownSince} />}
+          {operation.unknownSince !== null && <UnknownSince since={operation.unknownSince} />}
         </p>
         <p class="summary text" dir="auto">
           {operation.summary}
@@ -207,12 +201,6 @@ export function OperationPage({ operation }: { readonly operation: OperationDeta
       </div>
     </section>
   )
-}
-
-function Since({ at }: { readonly at: number }) {
-  const { say } = useUi()
-  const time = useLength(at)
-  return <span class="waits">{say('row.unknownSince', { time })}</span>
 }
 
 function Settle({ operation }: { readonly operation: OperationCard }) {

@@ -3,7 +3,7 @@ import { inboxLists } from '../src/inbox/view.ts'
 import { FoundBy, foundLink } from './found.tsx'
 import { Icon } from './icons.tsx'
 import { Act, Host, Send } from './pieces.tsx'
-import { dayOf, isJustNow, languageName, lengthOf, Moment, useLength, Waits } from './times.tsx'
+import { dayOf, isJustNow, languageName, lengthOf, Moment, UnknownSince, Waits } from './times.tsx'
 import { listQuery, useUi } from './ui.ts'
 import { Speaker } from './who.tsx'
 
@@ -222,7 +222,7 @@ function OperationRow({ operation }: { readonly operation: OperationCard }) {
               <Moment at={operation.createdAt} />
             </span>
           ) : (
-            <Unknown since={operation.unknownSince} />
+            <UnknownSince since={operation.unknownSince} />
           )}
         </span>
         <span class="row-text" dir="auto">
@@ -237,10 +237,4 @@ function OperationRow({ operation }: { readonly operation: OperationCard }) {
       </a>
     </li>
   )
-}
-
-function Unknown({ since }: { readonly since: number }) {
-  const { say } = useUi()
-  const time = useLength(since)
-  return <span class="waits">{say('row.unknownSince', { time })}</span>
 }

@@ -38,8 +38,24 @@ export function Waits({ since }: { readonly since: number }) {
   return <span class="waits">{isJustNow(now - since) ? say('row.waitingNow') : say('row.waiting', { time })}</span>
 }
 
+/** For how long nobody knows what came of something, running. */
+export function UnknownSince({ since }: { readonly since: number }) {
+  const now = useContext(context)
+  const { say } = useUi()
+  const time = useLength(since)
+  return <span class="waits">{isJustNow(now - since) ? say('row.unknownNow') : say('row.unknownSince', { time })}</span>
+}
+
+/** For how long something can be confirmed, running. */
+export function ConfirmableUntil({ at }: { readonly at: number }) {
+  const now = useContext(context)
+  const { say } = useUi()
+  const time = useLength(at)
+  return <>{isJustNow(at - now) ? say('operation.untilNow') : say('operation.until', { time })}.</>
+}
+
 /** How long it is since then, or until then, running. */
-export function useLength(at: number): string {
+function useLength(at: number): string {
   const now = useContext(context)
   const { locale } = useUi().view
   // To ten seconds below a minute: a figure that changes each second draws the eye and says nothing.

@@ -26,8 +26,8 @@ export interface Live {
   readonly news: string
   readonly notifications: 'off' | 'on' | 'blocked' | 'unknown'
   readonly hasKeys: boolean
-  /** Puts a text into the box for the reply. */
-  readonly insert: (text: string) => void
+  /** Puts a text into the box for the reply; with a draft, has its data sent too. */
+  readonly insert: (text: string, draft?: string) => void
   readonly askToNotify: () => void
   readonly toggleKeys: () => void
   readonly dismiss: () => void

@@ -83,11 +83,16 @@ export function chooseMode(root: HTMLElement, mode: 'reply' | 'note' | 'hand-bac
   return true
 }
 
-/** Puts a text into the box for the reply: at the cursor where there is something already. */
-export function insertReply(root: HTMLElement, text: string): void {
+/**
+ * Puts a text into the box for the reply: at the cursor where there is something already.
+ * @param draft whose data is sent with it, where it has some
+ */
+export function insertReply(root: HTMLElement, text: string, draft?: string): void {
   const box = root.querySelector<HTMLTextAreaElement>('#reply-text')
   if (box === null) return
   chooseMode(root, 'reply')
+  for (const choice of root.querySelectorAll<HTMLInputElement>('.draft-choice input'))
+    if (draft !== undefined) choice.checked = choice.value === draft
   box.focus()
   box.setRangeText(text, box.selectionStart, box.selectionEnd, 'end')
   box.dispatchEvent(new Event('input', { bubbles: true }))

@@ -220,7 +220,7 @@ describe('an agent that is run', () => {
     answer('is for two.')
     expect(things).toEqual([])
     expect(pieces).toEqual(['0:Your booking'])
-    expect(end.how === 'stopped' && (await end.late)).toBe('Your booking is for two.')
+    expect(end.how === 'stopped' && (await end.late)).toEqual({ text: 'Your booking is for two.' })
     expect(await closed).toBe('closed')
   })
 

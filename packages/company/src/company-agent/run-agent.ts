@@ -22,6 +22,12 @@ export interface Listener {
   readonly thing: (thing: Thing) => Promise<ToolOutcome | 'over' | undefined>
 }
 
+/** What could not be said any more: its words, '' for none, and its data. */
+export interface Unsaid {
+  readonly text: string
+  readonly data?: Readonly<Record<string, unknown>> | undefined
+}
+
 /** How a run ended. */
 export type AgentEnd =
   /** It had no more to say. `rest`: its last message, which no `thing` has had; '' for none. */
@@ -29,7 +35,7 @@ export type AgentEnd =
   /** A thing ended it. */
   | { readonly how: 'over' }
   /** It was to stop. `late`: what it was just saying, and what it still says to that; it may take as long as the time limit. */
-  | { readonly how: 'stopped'; readonly late: Promise<string> }
+  | { readonly how: 'stopped'; readonly late: Promise<Unsaid> }
   /** Its time was up, it threw, or it said what nobody can say. */
   | { readonly how: 'failed'; readonly because: 'time' | 'threw' | 'nonsense' | 'too much'; readonly error: unknown }
 
@@ -264,16 +270,17 @@ function createJoiner(teller: Listener['piece']): Joiner {
 }
 
 /** What an agent was saying when it was to stop, with the one thing that it still says: it may not have heard of that yet. */
-async function lateWords(message: Joiner, inFlight: Promise<Attempted> | null): Promise<string> {
+async function lateWords(message: Joiner, inFlight: Promise<Attempted> | null): Promise<Unsaid> {
   const last = await inFlight
   const said = last === null || 'error' in last || last.value.done === true ? null : readOrNothing(last.value.value)
   // Nobody is told pieces of it any more.
   const whole = said?.type === 'text' ? message.add(said.text.slice(0, mostText)) : []
   const words = [...whole, message.take(), said?.type === 'message' ? (said.text ?? '') : '']
-  return words
-    .map((text) => text.trim())
-    .filter((text) => text !== '')
+  const text = words
+    .map((one) => one.trim())
+    .filter((one) => one !== '')
     .join('\n\n')
+  return said?.type === 'message' && said.data !== undefined ? { text, data: said.data } : { text }
 }
 
 function readOrNothing(value: unknown): Said | null {

@@ -110,6 +110,28 @@ describe.each(stores)('The lists of the inbox on $name', { timeout: 60_000 }, ({
     await expect(reading().list({ staff: 'rita' })).rejects.toThrow("kind: 'mine'")
   })
 
+  test('counts are exact up to 100, and say that there are more from 101 on', async () => {
+    const bound: Scope = { db: (made as NonNullable<typeof made>).db, company: 'https://bound.example' }
+    const counts = () => createStaffReading(conversationParts(bound).parts).counts('staff-0')
+    const all = (number: number, isMore: boolean) => {
+      const count = { number, isMore }
+      return { waiting: count, mine: count, settle: count }
+    }
+    expect(await counts()).toEqual(all(0, false))
+    await insertMany(bound, { waiting: 100, held: 100, staff: 1, unsettled: 100, newest: now })
+    expect(await counts()).toEqual(all(100, false))
+    // One more of each: what was counted, and what is over, don't count.
+    await insertMany(
+      { ...bound, company: 'https://beyond.example' },
+      {
+        ...{ waiting: 101, held: 101, staff: 1, unsettled: 101 },
+        ...{ open: 7, closed: 9, done: 9, newest: now },
+      },
+    )
+    const beyond: Scope = { ...bound, company: 'https://beyond.example' }
+    expect(await createStaffReading(conversationParts(beyond).parts).counts('staff-0')).toEqual(all(100, true))
+  })
+
   test('counts go to 100', async () => {
     expect(await reading().counts('staff-7')).toEqual({
       waiting: { number: 100, isMore: true },

@@ -1,5 +1,5 @@
 import { coversScopes, formatScope } from '@poppyseed/protocol'
-import { type AgentEnd, runAgent, type Thing } from '../company-agent/run-agent.ts'
+import { type AgentEnd, runAgent, type Thing, type Unsaid } from '../company-agent/run-agent.ts'
 import { cutText } from '../company-agent/said.ts'
 import type { CompanyAgent, Turn } from '../company-agent/turn.ts'
 import type { TurnOutcome } from '../telemetry/work.ts'
@@ -32,7 +32,7 @@ export interface TurnParts extends ToolParts {
 }
 
 /** How a turn was left. `late`: what was still being said when it was, once that is known. */
-export type TurnEnd = Ended | { readonly how: 'stopped' | 'lost'; readonly late: Promise<string> }
+export type TurnEnd = Ended | { readonly how: 'stopped' | 'lost'; readonly late: Promise<Unsaid> }
 
 interface Ended {
   readonly how: 'ended'
@@ -156,7 +156,7 @@ async function speak(parts: TurnParts, { row, writing, calls, stop }: Running): 
       return { how: 'stopped', late: ending.late }
     case 'done': {
       const text = ending.rest === '' ? calls.owed(wording) : ending.rest
-      await withWords(text, () => writing.end(calls.answered(), text === '' ? [] : [writing.message({ text })]))
+      await withWords({ text }, () => writing.end(calls.answered(), text === '' ? [] : [writing.message({ text })]))
       return ended('answered')
     }
     case 'failed':
@@ -202,11 +202,13 @@ async function speak(parts: TurnParts, { row, writing, calls, stop }: Running): 
   async function sayMessage({ text, data }: Extract<Thing, { readonly type: 'message' }>): Promise<void> {
     const texts = cutText(text ?? '')
     const last = texts.at(-1)
-    for (const piece of texts.slice(0, -1))
-      await withWords(piece, () => writing.say([writing.message({ text: piece })]))
+    for (const [at, piece] of texts.slice(0, -1).entries()) {
+      const left = { text: texts.slice(at).join('\n\n'), data }
+      await withWords(left, () => writing.say([writing.message({ text: piece })]))
+    }
     if (last === undefined && data === undefined) return
     const content = { ...(last === undefined ? {} : { text: last }), ...(data === undefined ? {} : { data }) }
-    await withWords(last ?? '', () => writing.say([writing.message(content)]))
+    await withWords({ text: last ?? '', data }, () => writing.say([writing.message(content)]))
     calls.spoke()
   }
 
@@ -237,12 +239,12 @@ async function speak(parts: TurnParts, { row, writing, calls, stop }: Running): 
   }
 }
 
-/** Says something; where the turn is lost over it, the words aren't. */
-async function withWords(text: string, say: () => Promise<void>): Promise<void> {
+/** Says something; where the turn is lost over it, its words and data aren't. */
+async function withWords(unsaid: Unsaid, say: () => Promise<void>): Promise<void> {
   try {
     await say()
   } catch (error) {
-    throw error instanceof TurnLost ? new TurnLost(text) : error
+    throw error instanceof TurnLost ? new TurnLost(unsaid) : error
   }
 }
 

@@ -1,4 +1,5 @@
 import type { WireEventMessage } from '@poppyseed/protocol'
+import type { Unsaid } from '../company-agent/run-agent.ts'
 import { sha256 } from '../crypto/hash.ts'
 import { turnEnded } from './conversation.ts'
 import { withConversation } from './ledger.ts'
@@ -14,8 +15,8 @@ import { saidKey } from './turn-store.ts'
 /** The turn is another's by now, or nobody's: nothing more can be written. */
 export class TurnLost extends Error {
   /** What could not be said any more. */
-  readonly unsaid: string
-  constructor(unsaid = '') {
+  readonly unsaid: Unsaid
+  constructor(unsaid: Unsaid = { text: '' }) {
     super('The turn is lost.')
     this.unsaid = unsaid
   }

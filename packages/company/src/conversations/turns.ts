@@ -1,3 +1,4 @@
+import type { Unsaid } from '../company-agent/run-agent.ts'
 import type { Cause, TurnOutcome } from '../telemetry/work.ts'
 import { forLog } from '../tools/run.ts'
 import { withConversation } from './ledger.ts'
@@ -194,24 +195,24 @@ export function createTurnEngine(parts: TurnEngineParts): TurnEngine {
   }
 
   /** 7.9: what came after a person took over is for the staff alone. */
-  async function keepDraft(id: string, late: Promise<string>): Promise<void> {
+  async function keepDraft(id: string, late: Promise<Unsaid>): Promise<void> {
     try {
-      const text = await within(late)
-      const row = text === '' ? null : await findConversation(await parts.scope(), id)
+      const { text, data } = await within(late)
+      const row = text === '' && data === undefined ? null : await findConversation(await parts.scope(), id)
       if (row?.responder !== 'human') return
       await changeWithNote(parts, id, () => ({
         decision: { set: {}, events: [] },
-        note: { kind: 'draft', staff: null, text },
+        note: { kind: 'draft', staff: null, text, data },
       }))
     } catch (error) {
       log.error({ conversation: id, error: forLog(error) }, 'a late reply could not be kept')
     }
   }
 
-  /** What comes in the time that a turn has, and before the Company closes; '' for nothing. */
-  async function within(late: Promise<string>): Promise<string> {
-    const { promise: nothing, resolve } = Promise.withResolvers<string>()
-    const give = () => resolve('')
+  /** What comes in the time that a turn has, and before the Company closes. */
+  async function within(late: Promise<Unsaid>): Promise<Unsaid> {
+    const { promise: nothing, resolve } = Promise.withResolvers<Unsaid>()
+    const give = () => resolve({ text: '' })
     const timer = setTimeout(give, parts.settings.turnTimeout)
     closing.signal.addEventListener('abort', give, { once: true })
     if (isStopped()) give()

@@ -1,6 +1,7 @@
 import { parseStrictJson } from '@poppyseed/protocol'
 import type { LockedTool, TurnTool } from '../company-agent/turn.ts'
 import type { Staff } from '../conversations/held.ts'
+import type { CompanyConversations } from '../conversations/staff.ts'
 import { failed, succeeded } from '../operations/outcome.ts'
 import {
   type ActFields,
@@ -56,7 +57,10 @@ const acts: Readonly<Record<ConversationAct, Act>> = {
   },
 
   reply: async ({ conversations }, { id, staff, fields, key }) => {
-    const [text, data] = [optionalText(fields, 'text'), dataFields(fields)]
+    const text = optionalText(fields, 'text')
+    const drafted = fields.one('draft')
+    const own = dataFields(fields)
+    const data = drafted === undefined ? own : { ...(await draftData(conversations, id, drafted)), ...own }
     if (text === undefined && data === undefined) throw refused('inbox.refused.empty')
     const message = { ...(text === undefined ? {} : { text }), ...(data === undefined ? {} : { data }) }
     await conversations.reply(id, staff, message, { key })
@@ -150,6 +154,18 @@ export async function settleOn({ operations }: InboxParts, { id, staff, fields, 
   if (outcome !== 'succeeded' && outcome !== 'failed') throw refused('inbox.refused.incomplete')
   const found = outcome === 'succeeded' ? succeeded(resultOf(fields)) : failed(sentenceField(fields, 'reason'))
   await operations.settle(id, found, { by: staff, why }, { key })
+}
+
+/** The data of a draft of the Company Agent's (`note-3`), to be sent with a reply. */
+async function draftData(
+  conversations: CompanyConversations,
+  id: string,
+  drafted: string,
+): Promise<Readonly<Record<string, unknown>>> {
+  const { notes } = await conversations.read(id)
+  const data = notes.find(({ kind, number }) => kind === 'draft' && `note-${number}` === drafted)?.data
+  if (typeof data !== 'object' || data === null) throw refused('inbox.refused.incomplete')
+  return data as Readonly<Record<string, unknown>>
 }
 
 /** JSON where it reads so, else a text; null for nothing. */

@@ -240,13 +240,16 @@ function withChosen(view: InboxView, query: URLSearchParams): InboxView {
   const { conversation } = view
   if (conversation === null) return view
   const [saved, draft] = [query.get('saved'), query.get('draft')]
-  const text =
-    saved !== null && /^[0-9]{1,3}$/.test(saved)
-      ? conversation.savedReplies[Number(saved)]?.text
-      : conversation.entries.flatMap((entry) =>
-          entry.kind === 'note' && entry.note === 'draft' && entry.id === draft ? [entry.text] : [],
-        )[0]
-  return text === undefined ? view : { ...view, entered: { act: 'reply', text } }
+  if (saved !== null && /^[0-9]{1,3}$/.test(saved)) {
+    const text = conversation.savedReplies[Number(saved)]?.text
+    return text === undefined ? view : { ...view, entered: { act: 'reply', text } }
+  }
+  const [chosen] = conversation.entries.flatMap((entry) =>
+    entry.kind === 'note' && entry.note === 'draft' && entry.id === draft ? [entry] : [],
+  )
+  if (chosen === undefined) return view
+  const { id, text, data } = chosen
+  return { ...view, entered: { act: 'reply', text, ...(data === null ? {} : { draft: id }) } }
 }
 
 /** What a tool answers once it ran: what it did until then stays done. */

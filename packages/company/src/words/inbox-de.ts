@@ -82,6 +82,7 @@ export const inboxDe: InboxWords = {
   'inbox.row.closed': 'Beendet',
   'inbox.row.noMessage': 'Noch keine Nachricht',
   'inbox.row.unknownSince': 'Ungewiss seit {time}',
+  'inbox.row.unknownNow': 'Ungewiss seit gerade eben',
 
   'inbox.side.agent': 'Agent des Kunden',
   'inbox.side.user': 'Kunde',
@@ -122,6 +123,7 @@ export const inboxDe: InboxWords = {
   'inbox.note.internal': 'Das sieht nur Ihr Team',
   'inbox.note.forAgent': 'Das sehen nur Ihr Team und Ihr Agent',
   'inbox.draft.use': 'Als Antwort verwenden',
+  'inbox.draft.data': 'Angaben des Entwurfs mitsenden',
 
   'inbox.compose': 'Was Sie schreiben möchten',
   'inbox.reply': 'Antwort',
@@ -222,6 +224,7 @@ export const inboxDe: InboxWords = {
   'inbox.operation.expired': 'Nicht rechtzeitig bestätigt',
   'inbox.operation.whoConfirms': 'Nur der Kunde oder sein Agent kann das bestätigen. Niemand aus Ihrem Team kann es.',
   'inbox.operation.until': 'Noch {time} lang zu bestätigen',
+  'inbox.operation.untilNow': 'Nur noch einen Augenblick lang zu bestätigen',
   'inbox.operation.result': 'Ergebnis',
   'inbox.operation.revision': 'Fassung {number}',
   'inbox.operation.number': 'Nummer',

@@ -85,6 +85,7 @@ export const inboxEn = {
   'inbox.row.closed': 'Closed',
   'inbox.row.noMessage': 'No message yet',
   'inbox.row.unknownSince': 'Unknown for {time}',
+  'inbox.row.unknownNow': 'Unknown since just now',
 
   // Who speaks
   'inbox.side.agent': 'Customer’s agent',
@@ -127,6 +128,7 @@ export const inboxEn = {
   'inbox.note.internal': 'Only your team sees this',
   'inbox.note.forAgent': 'Only your team and your agent see this',
   'inbox.draft.use': 'Use as reply',
+  'inbox.draft.data': 'Send the draft’s details too',
 
   // Writing
   'inbox.compose': 'What you want to write',
@@ -231,6 +233,7 @@ export const inboxEn = {
   'inbox.operation.expired': 'Not confirmed in time',
   'inbox.operation.whoConfirms': 'Only the customer or their agent can confirm this. Nobody on your team can.',
   'inbox.operation.until': 'Can be confirmed for another {time}',
+  'inbox.operation.untilNow': 'Can be confirmed for a moment yet',
   'inbox.operation.result': 'Result',
   'inbox.operation.revision': 'Version {number}',
   'inbox.operation.number': 'Number',
