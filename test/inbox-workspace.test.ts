@@ -246,13 +246,14 @@ describe('the workspace', () => {
       ...staffLogin,
       scopes: { 'poppy:read': { en: 'See your bookings', de: 'Ihre Buchungen sehen' } },
       signIn: { direct: ['poppy:read'] },
-      tools: [],
+      tools: [tool({ name: 'bill', description: 'Writes it.', scope: 'poppy:read', run: () => ({}) })],
     })
     lists(world.agent)
     const greta = atDesk(world, 'greta')
     await greta.page()
+    const context = { locale: 'en-GB', time_zone: 'Europe/London', user_available: true, car: 'none' }
     const { conversation_id: id } = await standingOf(
-      await converse(world.agent, (await world.start()).access_token).start(said('Hello?')),
+      await converse(world.agent, (await world.start()).access_token).start({ ...said('Hello?'), context }),
     )
     const { view } = await greta.look(`/conversations/${id}`)
     expect(view).toMatchObject({ hasAgent: false, language: 'de', locale: 'de-DE', isRightToLeft: false })
@@ -262,12 +263,25 @@ describe('the workspace', () => {
       agent: {
         clientId: 'https://agent.example/agent.json',
         claims: [
-          { name: 'Client name', value: 'Example Agent' },
-          { name: 'Extensions', value: 'operations 1' },
+          { name: 'Name', value: 'Example Agent' },
+          { name: 'Erweiterungen', value: 'operations 1' },
+        ],
+      },
+      context: {
+        fields: [
+          { name: 'Sprache', value: { text: 'en-GB' } },
+          { name: 'Zeitzone', value: { text: 'Europe/London' } },
+          { name: 'Kunde erreichbar', value: { text: 'Ja' } },
+          { name: 'Car', value: { text: 'none' } },
         ],
       },
       rights: { missing: [{ scope: 'poppy:read', text: 'Ihre Buchungen sehen' }] },
     })
+    await greta.on(id, 'take')
+    const refused = await greta.on(id, 'call-tool', { tool: 'bill' })
+    expect(refused.view?.conversation?.outcome?.text).toBe(
+      'Der Kunde muss sich anmelden, mit dem Konto, mit dem diese Unterhaltung begann.',
+    )
     const { text, words } = await greta.page()
     expect(text).toContain('<html lang="de">')
     expect(words?.reply).not.toBe('Reply')

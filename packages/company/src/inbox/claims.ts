@@ -1,5 +1,6 @@
 import { cleanAgentName } from '../agents/name.ts'
-import { inPlainSight, nameInWords } from '../operations/terms.ts'
+import { inPlainSight } from '../operations/terms.ts'
+import type { Wording } from '../words/wording.ts'
 import type { InboxParts } from './parts.ts'
 
 /** What a Personal Agent says of itself in its document (4.1): claims, apart from its host, which was checked. */
@@ -11,6 +12,7 @@ const patience = 400
 export async function claimsOf(
   { directory }: Pick<InboxParts, 'directory'>,
   clientId: string,
+  wording: Wording,
 ): Promise<readonly { readonly name: string; readonly value: string }[]> {
   const { host } = new URL(clientId)
   const found = directory.find(clientId, { evenBlocked: true }).then(
@@ -27,12 +29,12 @@ export async function claimsOf(
   return [
     ...(metadata.name === undefined
       ? []
-      : [{ name: nameInWords('client_name'), value: cleanAgentName(metadata.name, host) }]),
+      : [{ name: wording.say('inbox.agent.claimedName'), value: cleanAgentName(metadata.name, host) }]),
     ...(extensions.length === 0
       ? []
       : [
           {
-            name: nameInWords('extensions'),
+            name: wording.say('inbox.agent.claimedExtensions'),
             value: inPlainSight(extensions.map(([name, version]) => `${name} ${version}`).join(', ')).slice(0, 500),
           },
         ]),

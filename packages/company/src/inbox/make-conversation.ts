@@ -3,6 +3,7 @@ import type { ToolOutcome } from '../company-agent/turn.ts'
 import { allowedOf } from './allowed.ts'
 import { askedOf, decisionOf } from './asked.ts'
 import { claimsOf } from './claims.ts'
+import { contextView } from './context-view.ts'
 import { foundEntry, pageWith } from './found-entry.ts'
 import { accountView } from './make-account.ts'
 import { auditLine, auditLines } from './make-audit.ts'
@@ -12,7 +13,6 @@ import { rowsOf } from './make-rows.ts'
 import { outcomeView, toolViews } from './make-tools.ts'
 import type { InboxParts, Reader } from './parts.ts'
 import { addressOf, type Place } from './place.ts'
-import { readableOrNull } from './readable.ts'
 import type { ConversationView, OperationCard } from './view.ts'
 
 /** The workspace: one conversation, with all that is needed to settle it. */
@@ -56,7 +56,7 @@ export async function conversationView(
   const [offered, account, claims, rows, audit] = await Promise.all([
     conversations.offered(id, staff),
     accountView(parts, reader, id),
-    claimsOf(parts, conversation.agent.clientId),
+    claimsOf(parts, conversation.agent.clientId, wording),
     rowsOf(parts, [conversation]),
     conversations.audit({ conversation: id, limit: auditLines }),
   ])
@@ -91,7 +91,7 @@ export async function conversationView(
       parent === null ? null : { id: parent.conversation.id, entries: entriesOf(parent.events, parent.notes, made) },
     direct: conversation.direct,
     writesFor: conversation.parent === null ? conversation.sender : 'human',
-    context: Object.keys(conversation.context).length === 0 ? null : readableOrNull(conversation.context, style),
+    context: contextView(conversation.context, reader),
     agent: {
       clientId: conversation.agent.clientId,
       host: conversation.agent.host,

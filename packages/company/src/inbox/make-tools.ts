@@ -1,5 +1,6 @@
-import type { LockedTool, TurnTool } from '../company-agent/turn.ts'
+import type { LockedTool, ToolOutcome, TurnTool } from '../company-agent/turn.ts'
 import { inPlainSight, nameInWords } from '../operations/terms.ts'
+import type { Wording } from '../words/wording.ts'
 import type { Called } from './make-conversation.ts'
 import type { Reader } from './parts.ts'
 import { readable } from './readable.ts'
@@ -18,12 +19,7 @@ export interface Offered {
 export function toolViews({ tools, locked }: Offered, { wording }: Pick<Reader, 'wording'>): readonly ToolView[] {
   const missingOf = ({ needs, scope }: LockedTool): string => {
     if (needs === 'extension') return wording.say('inbox.tool.needsExtension')
-    if (needs === 'sign_in') return wording.say('inbox.tool.needsSignIn')
-    return wording.say('inbox.tool.needsScope', {
-      rights: scopesOf(scope)
-        .map((one) => wording.scope(one).text)
-        .join(', '),
-    })
+    return needs === 'sign_in' ? wording.say('inbox.tool.needsSignIn') : needsScope(scope, wording)
   }
   return [
     ...tools.map((tool) => toolView(tool, null, [])),
@@ -46,17 +42,27 @@ function toolView(tool: TurnTool, missing: string | null, asks: readonly string[
   }
 }
 
+const needsScope = (scope: string, wording: Wording): string =>
+  wording.say('inbox.tool.needsScope', {
+    rights: scopesOf(scope)
+      .map((one) => wording.scope(one).text)
+      .join(', '),
+  })
+
 const scopesOf = (scope: string) => scope.split(' ').filter((one) => one !== '')
 
 /** What came of a call, for whoever made it. */
-export function outcomeView({ tool, title, outcome }: Called, { style }: Pick<Reader, 'style'>): ToolOutcomeView {
+export function outcomeView(
+  { tool, title, outcome }: Called,
+  { style, wording }: Pick<Reader, 'style' | 'wording'>,
+): ToolOutcomeView {
   if (!outcome.ok)
     return {
       tool,
       title,
       isOk: false,
       isProposed: false,
-      text: inPlainSight(outcome.description),
+      text: inPlainSight(refusedText(outcome, wording)),
       value: outcome.issues === undefined ? null : readable(outcome.issues, style),
     }
   // What was proposed stands in the conversation, as a message of its own.
@@ -68,5 +74,31 @@ export function outcomeView({ tool, title, outcome }: Called, { style }: Pick<Re
     isProposed,
     text: null,
     value: isProposed || outcome.value === null ? null : readable(outcome.value, style),
+  }
+}
+
+/** Why a call was refused, in the reader's words; what the company's own tool said stays as it is. */
+function refusedText(
+  { error, scope, issues, description }: Extract<ToolOutcome, { readonly ok: false }>,
+  wording: Wording,
+): string {
+  switch (error) {
+    case 'sign_in_required':
+      return wording.say('inbox.outcome.needsSignIn')
+    case 'insufficient_scope':
+      return scope === undefined ? description : needsScope(scope, wording)
+    case 'extension_required':
+      return wording.say('inbox.tool.needsExtension')
+    case 'invalid_token':
+      return wording.say('inbox.why.blocked')
+    case 'invalid_request':
+      return issues === undefined ? description : wording.say('inbox.outcome.badInput')
+    case 'tool_timeout':
+      return wording.say('inbox.outcome.tooLong')
+    case 'rate_limited':
+    case 'temporarily_unavailable':
+      return wording.say('inbox.outcome.notNow')
+    default:
+      return description
   }
 }
