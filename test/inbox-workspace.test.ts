@@ -246,7 +246,16 @@ describe('the workspace', () => {
       ...staffLogin,
       scopes: { 'poppy:read': { en: 'See your bookings', de: 'Ihre Buchungen sehen' } },
       signIn: { direct: ['poppy:read'] },
-      tools: [tool({ name: 'bill', description: 'Writes it.', scope: 'poppy:read', run: () => ({}) })],
+      tools: [
+        tool({ name: 'bill', description: 'Writes it.', scope: 'poppy:read', run: () => ({}) }),
+        tool({
+          name: 'ring',
+          description: 'Rings.',
+          run: () => {
+            throw new ToolError('Die Klingel ist kaputt.')
+          },
+        }),
+      ],
     })
     lists(world.agent)
     const greta = atDesk(world, 'greta')
@@ -282,6 +291,10 @@ describe('the workspace', () => {
     expect(refused.view?.conversation?.outcome?.text).toBe(
       'Der Kunde muss sich anmelden, mit dem Konto, mit dem diese Unterhaltung begann.',
     )
+    const broken = await greta.on(id, 'call-tool', { tool: 'ring' })
+    expect(broken.view?.conversation?.outcome?.text).toBe('Die Klingel ist kaputt.')
+    const ran = (await greta.open(id)).audit.find(({ act }) => act === 'ran')
+    expect(ran?.detail).toBe('ring · das ging nicht')
     const { text, words } = await greta.page()
     expect(text).toContain('<html lang="de">')
     expect(words?.reply).not.toBe('Reply')

@@ -1,6 +1,7 @@
 import { isJsonObject } from '@poppyseed/protocol'
 import type { AuditEntry } from '../audit/reading.ts'
 import { inPlainSight } from '../operations/terms.ts'
+import type { Wording } from '../words/wording.ts'
 import type { AuditView } from './view.ts'
 
 /** Who did what, as it stands beside a conversation or an operation. */
@@ -9,17 +10,35 @@ import type { AuditView } from './view.ts'
 export const auditLines = 30
 
 /** Makes a line. */
-export function auditLine({ at, staff, act, detail }: AuditEntry): AuditView {
-  const words = Object.entries(detail ?? {}).flatMap(([name, value]) => (shownOfAudit.has(name) ? [wordOf(value)] : []))
+export function auditLine({ at, staff, act, detail }: AuditEntry, wording: Wording): AuditView {
+  const words = Object.entries(detail ?? {}).map(([name, value]) => wordOf(name, value, wording))
   const text = words.filter((word) => word !== '').join(' · ')
   return { at, by: inPlainSight(staff.name), act, detail: text === '' ? null : inPlainSight(text).slice(0, 300) }
 }
 
-/** What of an act's detail says something to a person. */
-const shownOfAudit: ReadonlySet<string> = new Set(['tool', 'to', 'scope', 'reason', 'error', 'as', 'why'])
-
-/** A colleague by their name. */
-function wordOf(value: unknown): string {
-  if (typeof value === 'string') return value
-  return isJsonObject(value) && typeof value.name === 'string' ? value.name : ''
+/** What of an act's detail says something to a person, in their words; empty for what doesn't. */
+function wordOf(name: string, value: unknown, wording: Wording): string {
+  switch (name) {
+    case 'error':
+      return wording.say('inbox.audit.refused')
+    case 'as':
+      return value === 'succeeded' || value === 'failed' ? wording.say(`inbox.operation.${value}`) : ''
+    case 'scope':
+      return typeof value === 'string' ? rightsIn(value, wording) : ''
+    case 'to':
+      return isJsonObject(value) && typeof value.name === 'string' ? value.name : ''
+    case 'tool':
+    case 'reason':
+    case 'why':
+      return typeof value === 'string' ? value : ''
+    default:
+      return ''
+  }
 }
+
+const rightsIn = (scope: string, wording: Wording): string =>
+  scope
+    .split(' ')
+    .filter((one) => one !== '')
+    .map((one) => wording.scope(one).text)
+    .join(', ')

@@ -109,7 +109,7 @@ export async function conversationView(
     allowed,
     outcome: called === null ? null : outcomeView(called, reader),
     savedReplies: parts.settings.savedReplies,
-    audit: audit.entries.map(auditLine),
+    audit: audit.entries.map((entry) => auditLine(entry, wording)),
   }
 }
 

@@ -66,7 +66,7 @@ export async function openedOperation(parts: InboxParts, reader: Reader, id: str
       by: whoOf(entry),
       why: whyInWords(entry, reader),
     })),
-    audit: audit.entries.map(auditLine),
+    audit: audit.entries.map((entry) => auditLine(entry, reader.wording)),
   }
 }
 

@@ -220,6 +220,7 @@ export const inboxDe: InboxWords = {
   'inbox.outcome.notNow': 'Das geht gerade nicht.',
   'inbox.audit': 'Wer was getan hat',
   'inbox.audit.none': 'Noch hat niemand etwas getan.',
+  'inbox.audit.refused': 'das ging nicht',
 
   'inbox.operation': 'Vorschlag',
   'inbox.operation.heading': 'Vorgang',

@@ -228,6 +228,7 @@ export const inboxEn = {
   'inbox.outcome.notNow': 'It can’t do this right now.',
   'inbox.audit': 'Who did what',
   'inbox.audit.none': 'Nobody did anything yet.',
+  'inbox.audit.refused': 'it didn’t work',
 
   // Operations
   'inbox.operation': 'Proposal',
