@@ -169,7 +169,7 @@ describe.each(stores)('a conversation that is attacked, on $name,', { timeout: 6
   test('doesn’t become as long as an agent without measure would have it', async () => {
     const agent: CompanyAgent = async function* () {
       // Six times what a turn may say
-      yield { type: 'message', text: 'word '.repeat(400_000) }
+      yield { type: 'message', text: 'word '.repeat(2_000_000) }
     }
     const desk = await makeFrontDesk(await fresh(), { agent })
     const id = await desk.start(said('Hello?'))

@@ -1,5 +1,6 @@
 import type { ConversationRowView, Count, OperationCard } from '../src/inbox/view.ts'
 import { inboxLists } from '../src/inbox/view.ts'
+import { numberFormat } from '../src/words/formats.ts'
 import { FoundBy, foundLink } from './found.tsx'
 import { Icon } from './icons.tsx'
 import { Act, Host, Send } from './pieces.tsx'
@@ -96,7 +97,7 @@ export function Lists({ isPage }: { readonly isPage: boolean }) {
 function Amount({ count, isUrgent }: { readonly count: Count; readonly isUrgent: boolean }) {
   const { say, view } = useUi()
   if (count.number === 0) return null
-  const number = new Intl.NumberFormat(view.locale).format(count.number)
+  const number = numberFormat(view.locale).format(count.number)
   return <span class={isUrgent ? 'count urgent' : 'count'}>{count.isMore ? say('more', { number }) : number}</span>
 }
 

@@ -1,5 +1,6 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
+import { dateFormat, languageNames, numberFormat } from '../src/words/formats.ts'
 import { useUi } from './ui.ts'
 
 /** Times: as the reader writes them, and those that run. */
@@ -17,7 +18,7 @@ const day = 24 * hour
 /** A length of time, in its two largest units: `2 h 5 min`. Milliseconds. */
 export function lengthOf(milliseconds: number, locale: string): string {
   const of = (amount: number, unit: string) =>
-    new Intl.NumberFormat(locale, { style: 'unit', unit, unitDisplay: 'short' }).format(amount)
+    numberFormat(locale, { style: 'unit', unit, unitDisplay: 'short' }).format(amount)
   const length = Math.max(0, milliseconds)
   if (length < minute) return of(Math.floor(length / second), 'second')
   if (length < hour) return of(Math.floor(length / minute), 'minute')
@@ -68,7 +69,7 @@ export function Moment({ at }: { readonly at: number }) {
   const { locale, now } = useUi().view
   const isToday = new Date(at).toDateString() === new Date(now).toDateString()
   const isThisYear = new Date(at).getFullYear() === new Date(now).getFullYear()
-  const text = new Intl.DateTimeFormat(locale, {
+  const text = dateFormat(locale, {
     ...(isToday ? {} : { day: 'numeric', month: 'short', ...(isThisYear ? {} : { year: 'numeric' }) }),
     hour: 'numeric',
     minute: '2-digit',
@@ -82,18 +83,18 @@ export function Moment({ at }: { readonly at: number }) {
 
 /** A day and a time, whole. */
 function fullDate(at: number, locale: string): string {
-  return new Intl.DateTimeFormat(locale, { dateStyle: 'full', timeStyle: 'long' }).format(at)
+  return dateFormat(locale, { dateStyle: 'full', timeStyle: 'long' }).format(at)
 }
 
 /** A day. */
 export function dayOf(at: number, locale: string): string {
-  return new Intl.DateTimeFormat(locale, { dateStyle: 'medium' }).format(at)
+  return dateFormat(locale, { dateStyle: 'medium' }).format(at)
 }
 
 /** The name of a language, in the reader's; the tag itself where nobody knows one. */
 export function languageName(tag: string, locale: string): string {
   try {
-    return new Intl.DisplayNames(locale, { type: 'language' }).of(tag) ?? tag
+    return languageNames(locale).of(tag) ?? tag
   } catch {
     // What a stranger gave as a tag may be none.
     return tag

@@ -1,6 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { plainWords } from './plain-words.ts'
-import { cleanText, cutAt, readSaid } from './said.ts'
+import { cleanText, cutAt, mostText, readSaid, TooMuchSaid } from './said.ts'
 import type { CompanyAgent, Said, ToolOutcome, Turn } from './turn.ts'
 
 /**
@@ -57,8 +57,7 @@ export interface AgentRun {
   readonly afterwards: (error: unknown) => void
 }
 
-/** Characters that an agent may say in one turn, in how many pieces and things. */
-const mostText = 320_000
+/** Pieces and things that an agent may say in one turn. */
 const mostYields = 100_000
 const mostThings = 200
 
@@ -176,6 +175,7 @@ function readOrThrow(value: unknown): Said {
   try {
     return readSaid(value)
   } catch (error) {
+    if (error instanceof TooMuchSaid) throw new TooMuch('It said too much.')
     throw new Nonsense('It said what nobody can say.', { cause: error })
   }
 }

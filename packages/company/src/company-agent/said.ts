@@ -4,6 +4,12 @@ import type { Said } from './turn.ts'
 
 /** What a Company Agent yields, read: whatever a model made up, only what a conversation can hold goes on from here. */
 
+/** Characters that an agent may say in one turn, in how many pieces and things. */
+export const mostText = 320_000
+
+/** It said more than that at once: nobody looks through it. */
+export class TooMuchSaid extends Error {}
+
 /** Characters of a reason that is kept. */
 const longestReason = 1000
 
@@ -52,6 +58,7 @@ export function cutText(text: string): readonly string[] {
 /**
  * Reads something that an agent said. What it says in text is cleaned, and plain words (7.4).
  * @throws TypeError for what nobody could say: a mistake in the agent, told in its log
+ * @throws TooMuchSaid for a text that is longer than all that a turn may say
  */
 export function readSaid(value: unknown): Said {
   if (typeof value !== 'object' || value === null) throw new TypeError('The agent yielded something that is no object.')
@@ -104,7 +111,12 @@ function wordsOf(said: Readonly<Record<string, unknown>>): { readonly text?: str
 
 function textOf(said: Readonly<Record<string, unknown>>, member: string): string | undefined {
   const text = said[member]
-  if (text === undefined || typeof text === 'string') return text
+  if (text === undefined) return undefined
+  if (typeof text === 'string') {
+    // Before anything goes through it: cleaning holds up all others for as long as the text is.
+    if (text.length > mostText) throw new TooMuchSaid('The agent said too much at once.')
+    return text
+  }
   throw new TypeError(`The agent said something whose \`${member}\` is no text.`)
 }
 

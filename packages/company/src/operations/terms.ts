@@ -1,3 +1,4 @@
+import { dateFormat, numberFormat } from '../words/formats.ts'
 /** Terms as a person reads them: each of them, in a line of its own, with nothing left out and nothing rounded. */
 
 /** One line: what it is, and its value. */
@@ -65,8 +66,8 @@ function asMoney(value: Readonly<Record<string, unknown>>, locale: string): stri
   if (Object.keys(more).length > 0 || typeof currency !== 'string' || typeof digits !== 'string') return null
   if (!/^[A-Z]{3}$/.test(currency) || !/^-?\d{1,15}(?:\.\d{1,10})?$/.test(digits)) return null
   const style = { style: 'currency', currency, maximumFractionDigits: 10 } as const
-  const fewest = new Intl.NumberFormat(locale, { style: 'currency', currency }).resolvedOptions().minimumFractionDigits
-  return new Intl.NumberFormat(locale, { ...style, minimumFractionDigits: fewest ?? 0 }).format(
+  const fewest = numberFormat(locale, { style: 'currency', currency }).resolvedOptions().minimumFractionDigits
+  return numberFormat(locale, { ...style, minimumFractionDigits: fewest ?? 0 }).format(
     digits as Intl.StringNumericLiteral,
   )
 }
@@ -77,7 +78,7 @@ function asDay(text: string, locale: string): string | null {
   const time = Date.parse(`${text}T00:00:00Z`)
   // The 31st of a month that has 30 days would become another day.
   if (Number.isNaN(time) || new Date(time).toISOString().slice(0, 10) !== text) return null
-  return new Intl.DateTimeFormat(locale, { dateStyle: 'full', timeZone: 'UTC' }).format(time)
+  return dateFormat(locale, { dateStyle: 'full', timeZone: 'UTC' }).format(time)
 }
 
 /** `new_date` and `newDate` as words. */

@@ -1,5 +1,6 @@
 import { de } from './de.ts'
 import { en } from './en.ts'
+import { dateFormat, numberFormat } from './formats.ts'
 import { inboxDe } from './inbox-de.ts'
 import { inboxEn } from './inbox-en.ts'
 import { type InboxWords, inboxWordsOf, isInboxWord } from './inbox-words.ts'
@@ -111,7 +112,7 @@ function makeWording(options: {
   const { language, locale, words, scopes, standard } = options
   const say: Wording['say'] = (word, ...[values]) => fill(words[word], values ?? {}).join('')
   const count = (amount: number, unit: string) =>
-    new Intl.NumberFormat(locale, { style: 'unit', unit, unitDisplay: 'long' }).format(amount)
+    numberFormat(locale, { style: 'unit', unit, unitDisplay: 'long' }).format(amount)
   return {
     language,
     locale,
@@ -133,7 +134,7 @@ function makeWording(options: {
       now - time < day
         ? say('time.lastDay')
         : say('time.onDay', {
-            date: new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' }).format(time),
+            date: dateFormat(locale, { dateStyle: 'long', timeZone: 'UTC' }).format(time),
           }),
   }
 }

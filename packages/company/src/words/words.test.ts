@@ -37,6 +37,7 @@ describe('the words of each language', () => {
       'code.label',
       'inbox.fields.name',
       'inbox.details',
+    'inbox.agent.claimedName',
       'inbox.key.escape',
     ])
   })
