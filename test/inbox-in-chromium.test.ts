@@ -85,7 +85,8 @@ describe.each(ways)('two at the desk and an agent, on $name', { timeout: 120_000
       expect(ended.state).toBe('succeeded')
       for (const page of [rita, omar]) {
         await card(page).locator('.state', { hasText: 'Done' }).waitFor()
-        await card(page).getByText('b-2-flexible').waitFor()
+        // On the card at first, and then where it is told.
+        await parts(page).log.getByText('b-2-flexible').waitFor()
       }
 
       // What came of it is told by durable work, a moment after it is so.
