@@ -37,7 +37,7 @@ describe('the words of each language', () => {
       'code.label',
       'inbox.fields.name',
       'inbox.details',
-    'inbox.agent.claimedName',
+      'inbox.agent.claimedName',
       'inbox.key.escape',
     ])
   })
