@@ -76,14 +76,14 @@ describe('the arrows between packages', () => {
     if (room.folder.startsWith('packages/')) expect(used).toEqual(mayUse[room.name])
   })
 
-  it("let the inbox's application use Preact, its own files, and of the Company the types of what is shown", () => {
+  it("let the inbox's application use Preact, its own files, and of the Company what is shown and how it is written", () => {
     const sources = globSync('packages/company/inbox/**/*.{ts,tsx}', { cwd: root }).filter((path) => !isTest(path))
     expect(sources).toContain('packages/company/inbox/app.tsx')
     for (const path of sources)
       for (const name of importsOf(path)) {
         const target = relative(join(root, 'packages/company'), resolve(root, dirname(path), name))
         const isFine = name.startsWith('.')
-          ? /^src\/(?:inbox\/view|words\/(?:inbox-)?words)\.ts$/.test(target) || target.startsWith('inbox/')
+          ? /^src\/(?:inbox\/view|words\/(?:(?:inbox-)?words|formats))\.ts$/.test(target) || target.startsWith('inbox/')
           : /^preact(?:-render-to-string)?(?:\/|$)/.test(name)
         expect({ path, name, isFine }).toEqual({ path, name, isFine: true })
       }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { chromiumMissing, openBrowser, type TestBrowser } from './setup/browser.ts'
 import { said } from './setup/converse.ts'
+import { omar } from './setup/front-desk.ts'
 import { openInboxSite } from './setup/inbox-site.ts'
 
 // What the script adds to the inbox: it is live, quick, and loses nothing.
@@ -202,10 +203,18 @@ describe.skipIf(chromiumMissing)('the staff inbox with its script, in a real bro
     await page.getByText('Rita Alvarez').click()
     await page.getByRole('button', { name: 'Tell me when somebody waits' }).click()
     await page.getByText('Notifications are on').waitFor()
-    await site.begin('My secret is blue. I need a person.')
+    const first = await site.begin('My secret is blue. I need a person.')
     await expect
       .poll(() => page.evaluate('told'), patiently)
       .toEqual([['Hotel Miramar: somebody is waiting', 'Waiting now: 1']])
+    // As many wait as before, and somebody new is among them.
+    await context.setOffline(true)
+    await site.company.conversations.take(first, omar)
+    await site.begin('I need a person too.')
+    await context.setOffline(false)
+    await expect
+      .poll(() => page.evaluate('told.map(([, body]) => body)'), patiently)
+      .toEqual(Array.from({ length: 2 }, () => 'Waiting now: 1'))
   })
 
   it('has the details behind a link on a phone, and saved replies where one writes', async () => {

@@ -34,6 +34,7 @@ describe.each(stores)('A body that comes late on $name', { timeout: 60_000 }, ({
       below: string,
       body: unknown,
       path = `${conversations}${below}`,
+      bearer?: string,
     ): Promise<() => Promise<string>> {
       const url = `${world.origin}${path}`
       const text = JSON.stringify(body)
@@ -45,8 +46,12 @@ describe.each(stores)('A body that comes late on $name', { timeout: 60_000 }, ({
         'host: miramar.example',
         'content-type: application/json',
         `content-length: ${Buffer.byteLength(text)}`,
-        `authorization: DPoP ${tokens.access_token}`,
-        `dpop: ${await world.agent.proof('POST', url, tokens.access_token)}`,
+        ...(bearer === undefined
+          ? [
+              `authorization: DPoP ${tokens.access_token}`,
+              `dpop: ${await world.agent.proof('POST', url, tokens.access_token)}`,
+            ]
+          : [`authorization: Bearer ${bearer}`, 'accept: application/json, text/event-stream']),
         'connection: close',
       ]
       socket.write(`${head.join('\r\n')}\r\n\r\n${text.slice(0, 1)}`)
@@ -68,7 +73,17 @@ describe.each(stores)('A body that comes late on $name', { timeout: 60_000 }, ({
     const row = async (of: string) => findConversation(await here.parts.scope(), of)
     const signOut = () => world.agent.revoke(tokens.refresh_token as string)
     const toAccount = () => here.write(id, [reply('You have one booking.')], { account: 'acc-maya' })
-    return { here, world, id, begin, row, signOut, toAccount }
+    /** The same at the MCP server, with a token for it. */
+    const beginMcp = async (name: string) => {
+      const resource = `${world.origin}/poppy/mcp`
+      const grant = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token as string, resource }
+      const issued = (await (await world.agent.token(grant, { proof: null })).json()) as {
+        readonly access_token: string
+      }
+      const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: {} } }
+      return begin('', call, '/poppy/mcp', issued.access_token)
+    }
+    return { here, world, id, begin, beginMcp, row, signOut, toAccount }
   }
 
   test.each(['/messages', '/handoff', '/close'])(
@@ -119,6 +134,17 @@ describe.each(stores)('A body that comes late on $name', { timeout: 60_000 }, ({
     await world.company.agents.block(world.agent.clientId)
     world.clock.now += 2000
     expect(await late()).toBe('401 invalid_token')
+  })
+
+  test('to a tool over MCP is decided in the same way', async () => {
+    const { world, beginMcp, signOut } = await signedIn(await fresh())
+    const well = await beginMcp('my_bookings')
+    world.clock.now += 2000
+    expect(await well()).toBe('200')
+    const late = await beginMcp('my_bookings')
+    await signOut()
+    world.clock.now += 2000
+    expect(await late()).toBe('403 sign_in_required')
   })
 
   test('of a Personal Agent that is blocked meanwhile changes nothing', async () => {

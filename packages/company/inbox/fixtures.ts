@@ -50,6 +50,7 @@ export function fixtures({
       mine: { number: 2, isMore: false },
       settle: { number: 1, isMore: false },
     },
+    newestWaiting: now - minute,
     list: {
       name: 'waiting',
       query: '',

@@ -151,21 +151,26 @@ function Row({ row }: { readonly row: ConversationRowView }) {
                 <span class="quiet">
                   <Speaker by={last.by} sender={last.sender} />:
                 </span>{' '}
-                <span dir="auto">{last.text}</span>
+                {last.text === '' ? (
+                  <span class="quiet">{say('row.onlyDetails')}</span>
+                ) : (
+                  <span dir="auto">{last.text}</span>
+                )}
               </>
             )}
           </span>
         )}
-        <Facts row={row} />
+        <Facts row={row} isNamed />
       </a>
     </li>
   )
 }
 
-/** What is known of a conversation at a glance, in few words. */
-export function Facts({ row }: { readonly row: ConversationRowView }) {
+/** What is known of a conversation at a glance, in few words; `isNamed`: with what the agent calls itself. */
+export function Facts({ row, isNamed }: { readonly row: ConversationRowView; readonly isNamed?: boolean }) {
   const { view, say } = useUi()
   const facts: (readonly [name: string, text: string])[] = []
+  if (isNamed && row.claimedName !== null) facts.push(['claimed', say('calls', { name: row.claimedName })])
   if (row.status === 'closed') facts.push(['closed', say('row.closed')])
   if (row.heldBy !== null)
     facts.push(

@@ -27,6 +27,7 @@ import { operationHandlers } from './operations/routes.ts'
 import { operationPageRoute, signInRoutes } from './page-routes.ts'
 import type { Authenticator } from './sessions/authenticate.ts'
 import { principalStill } from './sessions/late-body.ts'
+import type { Principal } from './sessions/principal.ts'
 import { grantsOf, handleTokenRequest } from './sessions/routes.ts'
 import type { TokenSettings } from './sessions/token-request.ts'
 import { type MediatedEndpoint, signInMediated, submitCode } from './sign-in/mediated/routes.ts'
@@ -238,15 +239,20 @@ function toolRoutes(parts: HandlerParts, fail: Route['fail'], nonce: () => strin
   const { toolsResource } = published.apis
   // 4.3: with a published resource, only tokens for it; without one, those for our document's URL beside all others
   const needed = { resources: [toolsResource ?? resource], isNarrow: toolsResource !== undefined }
+  const stillSince = (since: number) => (principal: Principal) =>
+    principalStill(principal, { scope, now, since, limits: tokenSettings.limits })
   const call: Handler = async (request, name) => {
     const principal = await authenticator.withProof(request, needed)
-    const since = now()
+    const still = stillSince(now())
     const body = await readBody(request, toolBodyLimit)
-    const still = await principalStill(principal, { scope, now, since, limits: tokenSettings.limits })
-    return callToolOverHttp(registry, name, request, still, body)
+    return callToolOverHttp(registry, name, request, await still(principal), body)
   }
-  const callMcp: Handler = async (request) =>
-    mcp.turnAway(request) ?? mcp.fetch(request, await authenticator.withBearer(request, mcpUrl))
+  const callMcp: Handler = async (request) => {
+    const turnedAway = mcp.turnAway(request)
+    if (turnedAway !== null) return turnedAway
+    const principal = await authenticator.withBearer(request, mcpUrl)
+    return mcp.fetch(request, principal, stillSince(now()))
+  }
   return {
     [`${routeOf(tools)}/*`]: { methods: { POST: withNonce(call, nonce) }, crossOrigin: true, fail },
     [routeOf(mcpUrl)]: {

@@ -25,7 +25,10 @@ export function tellNews(page: Page): void {
     if (state.view === before.view) return
     const { view } = state
     const say = makeSay(state.words)
-    const isMoreWaiting = view.counts.waiting.number > before.view.counts.waiting.number
+    // One may have been taken at the same moment, and from a hundred on nobody counts.
+    const isMoreWaiting =
+      view.counts.waiting.number > before.view.counts.waiting.number ||
+      (view.newestWaiting ?? 0) > (before.view.newestWaiting ?? 0)
     const isSame = view.conversation !== null && view.conversation.id === before.view.conversation?.id
     const wasMine = before.view.conversation?.heldBy?.id === view.me.id
     const news = [
@@ -47,10 +50,13 @@ function notify({ view, words }: PageState): void {
   const say = makeSay(words)
   const { number, isMore } = view.counts.waiting
   try {
-    const shown = new Notification(say('notify.title', { organization: view.organization }), {
+    const options: NotificationOptions & { readonly renotify: boolean } = {
       body: say('notify.text', { number: isMore ? say('more', { number: String(number) }) : String(number) }),
+      // One takes the place of the one before, and is told all the same.
       tag: 'poppyseed-inbox',
-    })
+      renotify: true,
+    }
+    const shown = new Notification(say('notify.title', { organization: view.organization }), options)
     shown.addEventListener('click', () => {
       window.focus()
       shown.close()

@@ -11,6 +11,8 @@ export interface InboxCounts {
   readonly mine: Count
   /** Operations whose outcome nobody knows. */
   readonly settle: Count
+  /** Since when whoever asked last waits, in milliseconds since 1970: it tells of somebody new where as many wait as before. */
+  readonly newestWaiting: number | null
 }
 
 const most = 100
@@ -18,11 +20,11 @@ const most = 100
 /** Counts it, without counting on: what takes part in no decision need not be exact. */
 export async function inboxCounts(scope: Scope, staffId: string): Promise<InboxCounts> {
   if (typeof staffId !== 'string') throw new TypeError('A member of staff is named by their id.')
-  const { waiting, mine, settle } = await countForStaff(scope, {
+  const { waiting, mine, settle, newestWaiting } = await countForStaff(scope, {
     staffId: isStorable(staffId) ? staffId : '',
     most: most + 1,
   })
-  return { waiting: countOf(waiting), mine: countOf(mine), settle: countOf(settle) }
+  return { waiting: countOf(waiting), mine: countOf(mine), settle: countOf(settle), newestWaiting }
 }
 
 const countOf = (number: number): Count => ({ number: Math.min(number, most), isMore: number > most })

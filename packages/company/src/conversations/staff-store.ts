@@ -96,13 +96,27 @@ function filtered(scope: Scope, filter: ConversationFilter) {
   return query
 }
 
-/** How many there are of each, counted up to `most`. */
+/** How many there are of each, counted up to `most`, and since when whoever came last waits. */
 export async function countForStaff(
   { db, company }: Scope,
   { staffId, most }: { readonly staffId: string; readonly most: number },
-): Promise<{ readonly waiting: number; readonly mine: number; readonly settle: number }> {
+): Promise<{
+  readonly waiting: number
+  readonly mine: number
+  readonly settle: number
+  readonly newestWaiting: number | null
+}> {
   const conversations = () =>
     db.query.selectFrom('poppy_conversations').select('id').where('company', '=', company).limit(pageSize(most))
+  const newest = db.query
+    .selectFrom('poppy_conversations')
+    .select('queued_at')
+    .where('company', '=', company)
+    .where('status', '=', status('queued'))
+    .where('queued_at', 'is not', null)
+    .orderBy('queued_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
   const counted = await db.query
     .selectNoFrom(({ selectFrom, fn }) => [
       selectFrom(
@@ -130,10 +144,12 @@ export async function countForStaff(
       )
         .select(fn.countAll<number>().as('count'))
         .as('settle'),
+      newest.as('newest'),
     ])
     .executeTakeFirstOrThrow()
   const upTo = (number: number | null) => Math.min(Number(number), most)
-  return { waiting: upTo(counted.waiting), mine: upTo(counted.mine), settle: upTo(counted.settle) }
+  const { waiting, mine, settle, newest: newestWaiting } = counted
+  return { waiting: upTo(waiting), mine: upTo(mine), settle: upTo(settle), newestWaiting }
 }
 
 /** Those that have to be looked at by now. */

@@ -26,7 +26,7 @@ export interface Told {
 export async function makeView(parts: InboxParts, reader: Reader, place: Place, told: Told = {}): Promise<InboxView> {
   const { me, wording } = reader
   const { conversations, organization, path } = parts
-  const [counts, here, list] = await Promise.all([
+  const [{ newestWaiting, ...counts }, here, list] = await Promise.all([
     parts.scope().then((scope) => inboxCounts(scope, me.id)),
     conversations?.colleagues() ?? [],
     listView(parts, reader, place),
@@ -46,6 +46,7 @@ export async function makeView(parts: InboxParts, reader: Reader, place: Place, 
     path,
     now: parts.now(),
     counts,
+    newestWaiting,
     list,
     conversation:
       opened?.kind !== 'conversation' || conversations === null

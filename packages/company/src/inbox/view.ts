@@ -39,6 +39,8 @@ export interface InboxView {
   /** When this was made. */
   readonly now: number
   readonly counts: Readonly<Record<'waiting' | 'mine' | 'settle', Count>>
+  /** Since when whoever asked last waits; null where nobody does. */
+  readonly newestWaiting: number | null
   readonly list: ListView
   /** The conversation that is open beside the list; null for none. */
   readonly conversation: ConversationView | null

@@ -38,10 +38,15 @@ export interface McpEndpoint {
   readonly turnAway: (request: Request) => Response | null
   /**
    * Answers one request of an authenticated caller.
+   * @param still gives the Principal once the body has come: it may have come late, and the rights be others by then
    * @throws PoppyError for the boundary: `invalid_token` for another resource's token, `request_too_large`, and for a
    * single call that lacks it `sign_in_required` or `insufficient_scope`
    */
-  readonly fetch: (request: Request, principal: Principal) => Promise<Response>
+  readonly fetch: (
+    request: Request,
+    principal: Principal,
+    still?: (principal: Principal) => Promise<Principal>,
+  ) => Promise<Response>
 }
 
 /** A batch is one request to every limit that counts requests. */
@@ -115,26 +120,33 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       if (request.method === 'POST' || !request.headers.has('authorization')) return null
       return jsonRpcError(-32000, 'Method not allowed.', 405, { allow: 'POST' })
     },
-    async fetch(request, principal) {
+    async fetch(request, caller, still) {
       // 6: only tokens that were issued for this server. Whoever called us should have seen to it.
-      if (principal.resource !== options.url) {
+      if (caller.resource !== options.url) {
         throw new PoppyError('invalid_token', { reason: 'token for another resource at the MCP server' })
       }
       loading ??= load()
       const { sdk, handler } = await loading
-      const authInfo = { token: '', clientId: principal.clientId, scopes: [...principal.scopes], extra: { principal } }
       if (request.method !== 'POST' || !sdk.isJsonContentType(request.headers.get('content-type'))) {
-        return handler.fetch(request, { authInfo })
+        return handler.fetch(request, { authInfo: authInfoOf(caller) })
       }
       const message = parseMessage(await readBody(request, options.maxBodyBytes ?? 1_048_576))
       if (message instanceof Response) return message
+      const principal = still === undefined ? caller : await still(caller)
       await authorizeCall(registry, message, principal)
-      const response = await handler.fetch(request, { authInfo, parsedBody: message })
+      const response = await handler.fetch(request, { authInfo: authInfoOf(principal), parsedBody: message })
       // Nothing of ours is sent before the result: as one piece it costs half of what a stream does.
       return response.headers.get('content-type')?.startsWith('text/event-stream') ? takeWhole(response) : response
     },
   }
 }
+
+const authInfoOf = (principal: Principal) => ({
+  token: '',
+  clientId: principal.clientId,
+  scopes: [...principal.scopes],
+  extra: { principal },
+})
 
 /** A signal that aborts with the first of several. `AbortSignal.any` would cost as much as all the rest of a call. */
 function joinSignals(signals: readonly AbortSignal[]): { readonly signal: AbortSignal; readonly release: () => void } {

@@ -81,6 +81,7 @@ export const inboxDe: InboxWords = {
   'inbox.row.direct': 'Mit dem Kunden',
   'inbox.row.closed': 'Beendet',
   'inbox.row.noMessage': 'Noch keine Nachricht',
+  'inbox.row.onlyDetails': 'Nur Angaben',
   'inbox.row.unknownSince': 'Ungewiss seit {time}',
   'inbox.row.unknownNow': 'Ungewiss seit gerade eben',
 

@@ -84,6 +84,7 @@ export const inboxEn = {
   'inbox.row.direct': 'With the customer',
   'inbox.row.closed': 'Closed',
   'inbox.row.noMessage': 'No message yet',
+  'inbox.row.onlyDetails': 'Only details',
   'inbox.row.unknownSince': 'Unknown for {time}',
   'inbox.row.unknownNow': 'Unknown since just now',
 
