@@ -34,9 +34,9 @@ export async function confirmOperation(
   let asking: Pick<ApprovalRequest, 'reason' | 'previous'> = { reason: 'new', previous: undefined }
   for (let asks = 0; asks < maxAsks; asks++) {
     // Always from the endpoint itself: what a tool or a message said of it may be old, or somebody else's words.
-    const { copy } = await readAtCompany(room.parts, id, signal)
     const before = await room.records.get(id)
-    const record = await room.records.note(copy)
+    const { copy: heard } = await readAtCompany(room.parts, id, signal)
+    const { record, copy } = await room.latest(await room.records.note(heard), heard, signal)
     if (copy.wire.state !== 'proposed') return room.ended(record, copy)
     refuseContradictions(room, record, copy)
     // Other terms than when it was last heard of, maybe by whoever asked for this.

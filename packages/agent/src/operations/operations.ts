@@ -3,12 +3,12 @@ import { AgentError } from '../errors.ts'
 import { cleanText } from '../net/text.ts'
 import type { ConfirmOptions, ConfirmResult } from './approval.ts'
 import { confirmOperation } from './confirm.ts'
-import { readCopy } from './copy.ts'
+import { type OperationCopy, readCopy } from './copy.ts'
 import { cancelAtCompany, checkId, type OperationParts, readAtCompany } from './desk.ts'
 import { follow } from './follow.ts'
 import type { Operation } from './operation.ts'
-import { isUnderWay, type KnownOperation } from './records.ts'
-import { openRoom } from './room.ts'
+import { isUnderWay, type KnownOperation, type OperationRecord } from './records.ts'
+import { type OperationRoom, openRoom } from './room.ts'
 import { operationsService } from './service.ts'
 
 /** The operations of one Session (Operations 2 to 6). */
@@ -62,6 +62,16 @@ export interface SessionOperations {
 
 const usualSeconds = 600
 
+async function shown(
+  room: OperationRoom,
+  before: OperationRecord,
+  heard: OperationCopy,
+  signal: AbortSignal | undefined,
+): Promise<Operation> {
+  const { record, copy } = await room.latest(before, heard, signal)
+  return room.show(record, copy)
+}
+
 /** Makes the operations of a Session. */
 export function createOperations(parts: OperationParts): SessionOperations {
   const read: SessionOperations['read'] = async (id, { signal } = {}) => {
@@ -69,7 +79,7 @@ export function createOperations(parts: OperationParts): SessionOperations {
     const { copy } = await readAtCompany(parts, checkId(id), signal)
     // What was heard before stands against it, so it is looked at before it is replaced.
     const before = await room.records.note(copy)
-    return room.show(before, copy)
+    return shown(room, before, copy, signal)
   }
   const wait: SessionOperations['wait'] = async (id, { signal, seconds = usualSeconds } = {}) => {
     const room = await openRoom(parts)
@@ -77,7 +87,7 @@ export function createOperations(parts: OperationParts): SessionOperations {
       await room.records.note(copy)
     }
     const copy = await follow(parts, checkId(id), { signal, seconds, heard })
-    return room.show(await room.records.note(copy), copy)
+    return shown(room, await room.records.note(copy), copy, signal)
   }
   const confirm: SessionOperations['confirm'] = async (id, options) =>
     confirmOperation(await openRoom(parts), checkId(id), options)
@@ -92,7 +102,7 @@ export function createOperations(parts: OperationParts): SessionOperations {
       const { copy } = answer
       if (answer.refusal && (!copy || !isFinalState(copy.wire.state))) throw answer.refusal
       if (!copy) throw new AgentError('bad_answer', 'The Company said nothing of the operation.')
-      return room.show(await room.records.note(copy), copy)
+      return shown(room, await room.records.note(copy), copy, signal)
     },
     list: async () => (await openRoom(parts)).records.list(),
     resume: async (options = {}) => {

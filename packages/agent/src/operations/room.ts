@@ -1,9 +1,9 @@
 import { readReturnTo } from '../browser/return-to.ts'
 import { AgentError } from '../errors.ts'
-import { objectionTo } from './agreement.ts'
+import { contradiction, objectionTo } from './agreement.ts'
 import type { ConfirmResult } from './approval.ts'
 import type { OperationCopy } from './copy.ts'
-import type { OperationParts } from './desk.ts'
+import { type OperationParts, readAtCompany } from './desk.ts'
 import { isConfirmed, type Operation, operationOf } from './operation.ts'
 import { actionOf, type OperationRecord, type OperationRecords, operationRecords, type RecordPlace } from './records.ts'
 import { operationsService } from './service.ts'
@@ -22,10 +22,21 @@ export interface OperationRoom {
   readonly show: (record: OperationRecord, copy: OperationCopy) => Promise<Operation>
   readonly showing: (record: OperationRecord, copy: OperationCopy, page: string | undefined) => Operation
   /**
+   * What was heard, and what is kept of it. Where the two can't both be, it is asked for once more: while an answer is on its way,
+   * another process with the same store may have heard a newer one.
+   */
+  readonly latest: (record: OperationRecord, copy: OperationCopy, signal?: AbortSignal) => Promise<Heard>
+  /**
    * The end of a confirmation that isn't proposed any more.
    * @throws AgentError `confirmed_otherwise` where it isn't what was approved
    */
   readonly ended: (record: OperationRecord, copy: OperationCopy) => Promise<ConfirmResult>
+}
+
+/** An operation as the Company has it, with what is kept of it. */
+export interface Heard {
+  readonly record: OperationRecord
+  readonly copy: OperationCopy
 }
 
 /** Opens the room of one account at one Company. */
@@ -48,17 +59,25 @@ export async function openRoom(parts: OperationParts): Promise<OperationRoom> {
     })
   const show: OperationRoom['show'] = async (record, copy) =>
     showing(record, copy, await pageOf(copy.wire.confirmation_url))
+  const records = operationRecords(context, place)
+  const latest: OperationRoom['latest'] = async (record, copy, signal) => {
+    if (contradiction(record, copy.wire) === undefined) return { record, copy }
+    const { copy: now } = await readAtCompany(parts, copy.wire.operation_id, signal)
+    return { record: await records.note(now), copy: now }
+  }
   return {
     parts,
     place,
-    records: operationRecords(context, place),
+    records,
+    latest,
     actionOf,
     alone: (id, work) =>
       context.alone(JSON.stringify(['operation', place.userKey, place.issuer, place.account, id]), work),
     pageOf,
     show,
     showing,
-    ended: async (record, copy) => {
+    ended: async (before, heard) => {
+      const { record, copy } = await latest(before, heard)
       const operation = await show(record, copy)
       if (operation.objection !== undefined) {
         throw new AgentError('confirmed_otherwise', operation.objection, { operation })

@@ -11,6 +11,8 @@ import { createStaffReading } from './staff-reading.ts'
 /** The lists of the inbox: what is in them, in which order, and that what is in none of them costs nothing. */
 
 const company = 'https://miramar.example'
+/** Since when the first that `insertMany` writes waits: it is the newest. */
+const newestWaiting = now - 993
 
 describe.each(stores)('The lists of the inbox on $name', { timeout: 60_000 }, ({ missing, lasting }) => {
   const test = it.skipIf(missing !== null)
@@ -115,7 +117,7 @@ describe.each(stores)('The lists of the inbox on $name', { timeout: 60_000 }, ({
     const counts = () => createStaffReading(conversationParts(bound).parts).counts('staff-0')
     const all = (number: number, isMore: boolean) => {
       const count = { number, isMore }
-      return { waiting: count, mine: count, settle: count }
+      return { waiting: count, mine: count, settle: count, newestWaiting: number === 0 ? null : newestWaiting }
     }
     expect(await counts()).toEqual(all(0, false))
     await insertMany(bound, { waiting: 100, held: 100, staff: 1, unsettled: 100, newest: now })
@@ -137,12 +139,14 @@ describe.each(stores)('The lists of the inbox on $name', { timeout: 60_000 }, ({
       waiting: { number: 100, isMore: true },
       mine: { number: 50, isMore: false },
       settle: { number: 100, isMore: true },
+      newestWaiting,
     })
     const other = createStaffReading(conversationParts({ ...scope, company: 'https://other.example' }).parts)
     expect(await other.counts('a\0b')).toEqual({
       waiting: { number: 3, isMore: false },
       mine: { number: 0, isMore: false },
       settle: { number: 0, isMore: false },
+      newestWaiting,
     })
   })
 
