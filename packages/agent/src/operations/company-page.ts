@@ -33,14 +33,16 @@ export async function onCompanyPage(
     )
   }
   await openPage(page, operation)
+  let [before, now] = [record, record]
   const last = await follow(room.parts, copy.wire.operation_id, {
     signal,
     seconds: pageSeconds,
     heard: async (heard) => {
-      await room.records.note(heard)
+      before = now
+      now = await room.records.note(heard)
     },
     isEnough: ({ wire }) => wire.state !== 'proposed',
   })
   const after = await room.records.note(last, () => (isConfirmed(last) ? { step: 'confirmed' } : {}))
-  return room.ended(after, last)
+  return room.ended(before, after, last)
 }

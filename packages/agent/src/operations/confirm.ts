@@ -36,8 +36,8 @@ export async function confirmOperation(
     // Always from the endpoint itself: what a tool or a message said of it may be old, or somebody else's words.
     const before = await room.records.get(id)
     const { copy: heard } = await readAtCompany(room.parts, id, signal)
-    const { record, copy } = await room.latest(await room.records.note(heard), heard, signal)
-    if (copy.wire.state !== 'proposed') return room.ended(record, copy)
+    const { record, copy } = await room.latest(before, await room.records.note(heard), heard, signal)
+    if (copy.wire.state !== 'proposed') return room.ended(record, record, copy)
     refuseContradictions(room, record, copy)
     // Other terms than when it was last heard of, maybe by whoever asked for this.
     const isNews = before !== undefined && !isSameAgreement(before.agreed, copy.agreed)

@@ -64,11 +64,12 @@ const usualSeconds = 600
 
 async function shown(
   room: OperationRoom,
-  before: OperationRecord,
+  before: OperationRecord | undefined,
+  noted: OperationRecord,
   heard: OperationCopy,
   signal: AbortSignal | undefined,
 ): Promise<Operation> {
-  const { record, copy } = await room.latest(before, heard, signal)
+  const { record, copy } = await room.latest(before, noted, heard, signal)
   return room.show(record, copy)
 }
 
@@ -76,18 +77,21 @@ async function shown(
 export function createOperations(parts: OperationParts): SessionOperations {
   const read: SessionOperations['read'] = async (id, { signal } = {}) => {
     const room = await openRoom(parts)
-    const { copy } = await readAtCompany(parts, checkId(id), signal)
-    // What was heard before stands against it, so it is looked at before it is replaced.
-    const before = await room.records.note(copy)
-    return shown(room, before, copy, signal)
+    const before = await room.records.get(checkId(id))
+    const { copy } = await readAtCompany(parts, id, signal)
+    // What was heard before stands against it: that is kept.
+    return shown(room, before, await room.records.note(copy), copy, signal)
   }
   const wait: SessionOperations['wait'] = async (id, { signal, seconds = usualSeconds } = {}) => {
     const room = await openRoom(parts)
-    const heard = async (copy: Parameters<typeof room.records.note>[0]) => {
-      await room.records.note(copy)
+    let now = await room.records.get(checkId(id))
+    let before = now
+    const heard = async (copy: OperationCopy) => {
+      before = now
+      now = await room.records.note(copy)
     }
-    const copy = await follow(parts, checkId(id), { signal, seconds, heard })
-    return shown(room, await room.records.note(copy), copy, signal)
+    const copy = await follow(parts, id, { signal, seconds, heard })
+    return shown(room, before, await room.records.note(copy), copy, signal)
   }
   const confirm: SessionOperations['confirm'] = async (id, options) =>
     confirmOperation(await openRoom(parts), checkId(id), options)
@@ -98,11 +102,12 @@ export function createOperations(parts: OperationParts): SessionOperations {
     of: async (result, about = {}) => noteOperation(parts, result, about.action, false),
     cancel: async (id, { signal } = {}) => {
       const room = await openRoom(parts)
-      const answer = await cancelAtCompany(parts, checkId(id), signal)
+      const before = await room.records.get(checkId(id))
+      const answer = await cancelAtCompany(parts, id, signal)
       const { copy } = answer
       if (answer.refusal && (!copy || !isFinalState(copy.wire.state))) throw answer.refusal
       if (!copy) throw new AgentError('bad_answer', 'The Company said nothing of the operation.')
-      return shown(room, await room.records.note(copy), copy, signal)
+      return shown(room, before, await room.records.note(copy), copy, signal)
     },
     list: async () => (await openRoom(parts)).records.list(),
     resume: async (options = {}) => {

@@ -22,15 +22,26 @@ export interface OperationRoom {
   readonly show: (record: OperationRecord, copy: OperationCopy) => Promise<Operation>
   readonly showing: (record: OperationRecord, copy: OperationCopy, page: string | undefined) => Operation
   /**
-   * What was heard, and what is kept of it. Where the two can't both be, it is asked for once more: while an answer is on its way,
-   * another process with the same store may have heard a newer one.
+   * What was heard, and what is kept of it. Where the two can't both be, and could when it was asked for, it is asked for once
+   * more: while the answer was on its way, another process with the same store has heard a newer one.
+   * @param before what was kept when it was asked for: what stands against that is the Company's contradiction
    */
-  readonly latest: (record: OperationRecord, copy: OperationCopy, signal?: AbortSignal) => Promise<Heard>
+  readonly latest: (
+    before: OperationRecord | undefined,
+    record: OperationRecord,
+    copy: OperationCopy,
+    signal?: AbortSignal,
+  ) => Promise<Heard>
   /**
    * The end of a confirmation that isn't proposed any more.
+   * @param before what was kept when it was asked for, as for {@link latest}
    * @throws AgentError `confirmed_otherwise` where it isn't what was approved
    */
-  readonly ended: (record: OperationRecord, copy: OperationCopy) => Promise<ConfirmResult>
+  readonly ended: (
+    before: OperationRecord | undefined,
+    record: OperationRecord,
+    copy: OperationCopy,
+  ) => Promise<ConfirmResult>
 }
 
 /** An operation as the Company has it, with what is kept of it. */
@@ -60,8 +71,11 @@ export async function openRoom(parts: OperationParts): Promise<OperationRoom> {
   const show: OperationRoom['show'] = async (record, copy) =>
     showing(record, copy, await pageOf(copy.wire.confirmation_url))
   const records = operationRecords(context, place)
-  const latest: OperationRoom['latest'] = async (record, copy, signal) => {
-    if (contradiction(record, copy.wire) === undefined) return { record, copy }
+  const latest: OperationRoom['latest'] = async (before, record, copy, signal) => {
+    const wasOvertaken =
+      contradiction(record, copy.wire) !== undefined &&
+      (before === undefined || contradiction(before, copy.wire) === undefined)
+    if (!wasOvertaken) return { record, copy }
     const { copy: now } = await readAtCompany(parts, copy.wire.operation_id, signal)
     return { record: await records.note(now), copy: now }
   }
@@ -76,8 +90,8 @@ export async function openRoom(parts: OperationParts): Promise<OperationRoom> {
     pageOf,
     show,
     showing,
-    ended: async (before, heard) => {
-      const { record, copy } = await latest(before, heard)
+    ended: async (before, noted, heard) => {
+      const { record, copy } = await latest(before, noted, heard)
       const operation = await show(record, copy)
       if (operation.objection !== undefined) {
         throw new AgentError('confirmed_otherwise', operation.objection, { operation })

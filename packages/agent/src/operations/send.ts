@@ -36,7 +36,7 @@ export function sendApproved(
     if (before?.step === 'confirmed') {
       // Somebody else was first, and what they confirmed goes on.
       const { copy: now } = await readAtCompany(room.parts, id, signal)
-      return { result: await room.ended(await room.records.note(now), now) }
+      return { result: await room.ended(before, await room.records.note(now), now) }
     }
     // What another one approved and may have sent is what is sent again, as long as it holds.
     const theirs = before && heldApproval(before, copy, room.parts.context.now())
@@ -49,7 +49,7 @@ export function sendApproved(
       const { copy: current = copy } = answer
       const isOpen = current.wire.state === 'proposed'
       const after = await room.records.note(current, () => (isOpen ? { step: 'shown', approval: null } : {}))
-      return isOpen ? { ...answer, approval } : { result: await room.ended(after, current) }
+      return isOpen ? { ...answer, approval } : { result: await room.ended(kept, after, current) }
     }
     const { copy: taken } = answer
     if (taken.wire.state === 'proposed') {
@@ -61,7 +61,7 @@ export function sendApproved(
       )
     }
     const after = await room.records.note(taken, () => (isConfirmed(taken) ? { step: 'confirmed' } : {}))
-    return { result: await room.ended(after, taken) }
+    return { result: await room.ended(kept, after, taken) }
   })
 }
 
