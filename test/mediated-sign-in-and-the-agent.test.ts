@@ -5,6 +5,7 @@ import { inspect } from 'node:util'
 import { createPersonalAgent, fileStore, generateKey } from '@poppyseed/agent'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { runPoppy } from '../packages/agent/src/cli/poppy.ts'
+import { freePort } from './setup/free-port.ts'
 import { listen } from './setup/listen.ts'
 import { openSite } from './setup/site.ts'
 
@@ -99,8 +100,7 @@ describe('an agent with credentials', () => {
 
   it('asks at the terminal, secrets apart, and says what happens in plain words [4.7.secret-agent]', async () => {
     const { origin, codes } = await openHotel()
-    const port = await listen(() => () => new Response())
-    await port.close()
+    const port = await freePort()
     const prompts: string[] = []
     let isThere = true
     let out = ''
@@ -125,7 +125,7 @@ describe('an agent with credentials', () => {
         }),
       })
     const home = join(folder(), 'home')
-    await poppy('init', '--local', String(port.port))
+    await poppy('init', '--local', String(port))
     out = ''
     expect(await poppy('sign-in', origin, '--mediated')).toBe(0)
     expect(prompts).toEqual(['Email', 'Password (secret)', 'Code (secret)', 'closed'])

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { readQrCode } from '../packages/agent/test/qr-reader.ts'
 import { build } from './setup/build.ts'
 import { startChild } from './setup/child.ts'
-import { listen } from './setup/listen.ts'
+import { freePort } from './setup/free-port.ts'
 import { openSite } from './setup/site.ts'
 
 // `poppy` as a person meets it, at a terminal of its own that echoes what is typed unless it is told not to. `script`, of
@@ -49,8 +49,7 @@ async function sitDown() {
   const folder = mkdtempSync(join(tmpdir(), 'poppyseed-terminal-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const home = join(folder, 'home')
-  const { port, close } = await listen(() => () => new Response())
-  await close()
+  const port = await freePort()
   const poppy = ['packages/agent/bin/poppy.js', 'init', '--local', String(port)]
   expect(await startChild(process.execPath, poppy, { POPPY_HOME: home }).ended).toBe(0)
   return {

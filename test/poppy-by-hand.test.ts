@@ -6,7 +6,7 @@ import { createPerson } from '../examples/hotel/src/person.ts'
 import { startHotel } from '../examples/hotel/src/server.ts'
 import { build } from './setup/build.ts'
 import { startChild } from './setup/child.ts'
-import { listen } from './setup/listen.ts'
+import { freePort } from './setup/free-port.ts'
 import { seedHotel } from './setup/seeded-hotel.ts'
 
 // Each command is a process of its own, on a machine that may be busy with other tests.
@@ -31,20 +31,13 @@ async function sitDown() {
   return { type, poppy }
 }
 
-/** A port that nobody uses at this moment. */
-async function freePort(): Promise<string> {
-  const { port, close } = await listen(() => () => new Response())
-  await close()
-  return String(port)
-}
-
 describe('what npm start says to type', () => {
   it('lets an agent in by hand: init, tools, sign-in in a browser, call, sign-out', { timeout }, async () => {
     const hotel = await startHotel({ port: 0, directory: seedHotel(freshDirectory()), log: () => {} })
     onTestFinished(hotel.close)
     const { origin } = hotel
     const { type, poppy } = await sitDown()
-    expect(await poppy('init', '--local', await freePort())).toMatchObject({ code: 0, err: '' })
+    expect(await poppy('init', '--local', String(await freePort()))).toMatchObject({ code: 0, err: '' })
     const tools = await poppy('tools', origin)
     expect(tools.code).toBe(0)
     for (const name of ['search_rooms', 'room_details', 'my_bookings', 'add_booking_note', 'loyalty_points']) {
@@ -82,7 +75,7 @@ describe('what npm start says to type', () => {
     onTestFinished(hotel.close)
     const { origin } = hotel
     const { type, poppy } = await sitDown()
-    await poppy('init', '--local', await freePort())
+    await poppy('init', '--local', String(await freePort()))
     const signingIn = type('sign-in', origin)
     await signingIn.says('/poppy/authorize?')
     await signingIn.says('\n\n')
@@ -123,7 +116,7 @@ describe('what npm start says to type', () => {
     onTestFinished(hotel.close)
     const { origin } = hotel
     const { type, poppy } = await sitDown()
-    await poppy('init', '--local', await freePort())
+    await poppy('init', '--local', String(await freePort()))
     const maya = { email: 'maya@example.com', password: 'sea-view-42' }
     const person = createPerson()
 
@@ -171,7 +164,7 @@ describe('what npm start says to type', () => {
 
   it('says what to do when the hotel is not open', { timeout }, async () => {
     const { poppy } = await sitDown()
-    await poppy('init', '--local', await freePort())
+    await poppy('init', '--local', String(await freePort()))
     const nobody = await poppy('tools', `http://localhost:${await freePort()}`)
     expect([nobody.code, nobody.out]).toEqual([expect.any(Number), ''])
     expect(nobody.code).not.toBe(0)

@@ -6,7 +6,7 @@ import { createMisbehavingCompany } from '@poppyseed/conformance'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { build } from './setup/build.ts'
 import { startChild } from './setup/child.ts'
-import { listen } from './setup/listen.ts'
+import { freePort } from './setup/free-port.ts'
 import { terminalScreen } from './setup/terminal-screen.ts'
 
 // `poppy chat` at a terminal of its own: what a person sees is read from the screen, row by row, as it stands at the end.
@@ -29,8 +29,7 @@ async function sitDown() {
   const folder = mkdtempSync(join(tmpdir(), 'poppyseed-chat-terminal-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const env = { POPPY_HOME: join(folder, 'home'), TERM: 'xterm', npm_lifecycle_event: '' }
-  const { port, close } = await listen(() => () => new Response())
-  await close()
+  const port = await freePort()
   const poppy = 'packages/agent/bin/poppy.js'
   expect(await startChild(process.execPath, [poppy, 'init', '--local', String(port)], env).ended).toBe(0)
   const chat = (...options: readonly string[]) => {

@@ -7,8 +7,8 @@ import type { ChatScreen } from '../packages/agent/src/cli/chat/screen.ts'
 import { runPoppy } from '../packages/agent/src/cli/poppy.ts'
 import type { Fetch } from '../packages/agent/src/net/exchange.ts'
 import { createPublicFetch } from '../packages/agent/src/net/public-fetch.ts'
+import { freePort } from './setup/free-port.ts'
 import { openAddress } from './setup/hostile-company.ts'
-import { listen } from './setup/listen.ts'
 
 // `poppy chat --trace`: all that is printed, looked through for every secret that went over the wire in that very chat.
 
@@ -50,8 +50,7 @@ describe('poppy chat --trace', () => {
   it('shows a sign-in, a renewal and a confirmed operation, and nothing that is secret in them', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'poppyseed-traced-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-    const { port, close } = await listen(() => () => new Response())
-    await close()
+    const port = await freePort()
     const clock = { now: Date.now() }
     const company = await createMisbehavingCompany({ now: () => clock.now, switches: { rotation: 'grace' } })
     onTestFinished(company.close)

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { createMisbehavingCompany } from '@poppyseed/conformance'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { runPoppy } from '../packages/agent/src/cli/poppy.ts'
+import { freePort } from './setup/free-port.ts'
 import { openAddress, using } from './setup/hostile-company.ts'
-import { listen } from './setup/listen.ts'
 
 // `poppy operations`, as a person types it: what was proposed is listed, shown, confirmed on a yes, cancelled and followed.
 
@@ -13,8 +13,7 @@ import { listen } from './setup/listen.ts'
 async function sitDown({ answers = [] as string[], hasPerson = true } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'poppyseed-operations-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const { port, close } = await listen(() => () => new Response())
-  await close()
+  const port = await freePort()
   const company = await createMisbehavingCompany({})
   onTestFinished(company.close)
   const asked: string[] = []

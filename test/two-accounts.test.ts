@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createPerson } from '../examples/hotel/src/person.ts'
 import { runPoppy } from '../packages/agent/src/cli/poppy.ts'
-import { listen } from './setup/listen.ts'
+import { freePort } from './setup/free-port.ts'
 import { guests, openSite } from './setup/site.ts'
 
 // 4.4: somebody has two accounts at a hotel, a private one and one for work, and uses both through their agent: `poppy` on
@@ -34,8 +34,7 @@ async function sitDown() {
   })
   const folder = mkdtempSync(join(tmpdir(), 'poppyseed-two-accounts-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const free = await listen(() => () => new Response())
-  await free.close()
+  const free = await freePort()
   let guest: Guest = 'maya'
   /** What the person does when poppy shows an address: in a browser of their own, as whoever they choose to be. */
   const decide = async (address: string) => {
@@ -69,7 +68,7 @@ async function sitDown() {
     await decided
     return { code, out, err }
   }
-  await poppy('init', '--local', String(free.port))
+  await poppy('init', '--local', String(free))
   const flags = { direct: [], device: ['--device'], mediated: ['--mediated'] } as const
   return {
     site,

@@ -5,8 +5,8 @@ import { createMisbehavingCompany, type MisbehavingCompany } from '@poppyseed/co
 import { onTestFinished } from 'vitest'
 import type { ChatScreen } from '../../packages/agent/src/cli/chat/screen.ts'
 import { runPoppy } from '../../packages/agent/src/cli/poppy.ts'
+import { freePort } from './free-port.ts'
 import { openAddress } from './hostile-company.ts'
-import { listen } from './listen.ts'
 
 /** What a person does: types a line, presses Ctrl-C, or something else; each once something was seen. */
 export type Typed =
@@ -100,8 +100,7 @@ export async function sitDownToChat(): Promise<{
   const folder = mkdtempSync(join(tmpdir(), 'poppyseed-chat-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const home = join(folder, 'home')
-  const { port, close } = await listen(() => () => new Response())
-  await close()
+  const port = await freePort()
   const company = await createMisbehavingCompany({})
   onTestFinished(company.close)
   const poppy = async (

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { type Child, startChild } from './child.ts'
-import { listen } from './listen.ts'
+import { freePort } from './free-port.ts'
 
 /** The examples of a mounted Company, each started as its README says, as a process of its own. */
 
@@ -15,13 +15,6 @@ export interface MountedSite {
   readonly child: Child
 }
 
-/** A port that nobody uses at this moment. */
-async function freePort(): Promise<string> {
-  const { port, close } = await listen(() => () => new Response())
-  await close()
-  return String(port)
-}
-
 function freshDirectory(parent: string): string {
   mkdirSync(parent, { recursive: true })
   const directory = mkdtempSync(join(parent, 'poppyseed-mount-'))
@@ -30,7 +23,7 @@ function freshDirectory(parent: string): string {
 }
 
 async function open(child: (env: Record<string, string>) => Child, sign: string): Promise<MountedSite> {
-  const port = await freePort()
+  const port = String(await freePort())
   const started = child({ PORT: port, DATABASE: join(freshDirectory(tmpdir()), 'poppy.db') })
   await started.says(sign)
   return { origin: `http://localhost:${port}`, child: started }
