@@ -2,16 +2,6 @@ import { sourceOf } from './event-stream.ts'
 
 /** Answers that are still being made when they are handed over: event streams. */
 
-const whole = new WeakSet<Response>()
-
-/** Takes an event stream in to its end and makes one whole answer of it, which is sent at once. */
-export async function takeWhole(response: Response): Promise<Response> {
-  const { status, headers } = response
-  const answer = new Response(await response.text(), { status, headers })
-  whole.add(answer)
-  return answer
-}
-
 /**
  * Watches a response until it is sent whole, or given up by whoever reads it. Only an event stream is made while it is
  * sent; any other is whole when it is handed over, and comes back as it is.
@@ -20,8 +10,7 @@ export function untilSent(response: Response): { readonly response: Response; re
   const source = sourceOf(response)
   if (source !== undefined) return { response, sent: source.over }
   // `body` is touched only where it has to be: listeners send a whole answer at once until somebody asks for its stream.
-  const isStream =
-    !whole.has(response) && response.headers.get('content-type')?.startsWith('text/event-stream') === true
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
   const body = isStream ? response.body : null
   if (body === null) return { response, sent: null }
   const { promise: sent, resolve: end } = Promise.withResolvers<void>()

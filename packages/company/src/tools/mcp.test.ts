@@ -105,7 +105,7 @@ function post(body: unknown, headers: Record<string, string> = {}): Request {
   })
 }
 
-const callMessage = (name: string, id = 1) => ({
+const callMessage = (name: string, id: number | string = 1) => ({
   jsonrpc: '2.0',
   id,
   method: 'tools/call',
@@ -252,6 +252,33 @@ const initialize = (icons: readonly unknown[]) => ({
 })
 
 describe('the MCP endpoint', () => {
+  it('answers a call of the 2025 revisions with JSON: nothing comes before the result that a stream could bring', async () => {
+    const { endpoint } = company()
+    const one = await endpoint.fetch(post(callMessage('my_bookings', 7)), maya)
+    expect(one.headers.get('content-type')).toBe('application/json')
+    expect(await one.json()).toMatchObject({ id: 7, result: { content: [expect.anything()] } })
+    const two = await endpoint.fetch(post([callMessage('my_bookings', 1), callMessage('my_bookings', 'x')]), maya)
+    expect(two.headers.get('content-type')).toBe('application/json')
+    expect(((await two.json()) as { id: unknown }[]).map(({ id }) => id)).toEqual([1, 'x'])
+  })
+
+  it('is done with a call of the 2025 revisions when its caller has gone', async () => {
+    const { promise: started, resolve: start } = Promise.withResolvers<void>()
+    const run = () => {
+      start()
+      return new Promise(() => {})
+    }
+    const { endpoint } = company(tool({ name: 'wait', description: 'Waits.', run }))
+    const leaving = new AbortController()
+    const answer = endpoint.fetch(new Request(post(callMessage('wait')), { signal: leaving.signal }), maya)
+    await started
+    leaving.abort()
+    expect((await messages(await answer))[0]?.result).toMatchObject({
+      isError: true,
+      structuredContent: { error: 'temporarily_unavailable' },
+    })
+  })
+
   it('answers each call of a batch by itself, rights included', async () => {
     const { endpoint } = company()
     const response = await endpoint.fetch(post([callMessage('add_note', 1), callMessage('my_bookings', 2)]), maya)

@@ -2,7 +2,6 @@ import type { CallToolResult, ListToolsResult, McpHttpHandler, Server } from '@m
 import { formatChallenge, formatScope, isJsonObject, JsonError, PoppyError, parseStrictJson } from '@poppyseed/protocol'
 import { readBody } from '../http/body.ts'
 import { wholeSeconds } from '../http/respond.ts'
-import { takeWhole } from '../http/until-sent.ts'
 import type { Proposed } from '../operations/operation-tool.ts'
 import type { Principal } from '../sessions/principal.ts'
 import type { Logger } from '../store/database.ts'
@@ -134,9 +133,11 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       if (message instanceof Response) return message
       const principal = still === undefined ? caller : await still(caller)
       await authorizeCall(registry, message, principal)
-      const response = await handler.fetch(request, { authInfo: authInfoOf(principal), parsedBody: message })
-      // Nothing of ours is sent before the result: as one piece it costs half of what a stream does.
-      return response.headers.get('content-type')?.startsWith('text/event-stream') ? takeWhole(response) : response
+      const exchange = { authInfo: authInfoOf(principal), parsedBody: message }
+      // What names a revision in itself is asked about once, by the handler.
+      if (!hasEnvelope(sdk, message) && (await sdk.isLegacyRequest(request, message)))
+        return answerInOnePiece(sdk, makeServer(sdk, principal, request), request, exchange)
+      return handler.fetch(request, exchange)
     },
   }
 }
@@ -147,6 +148,33 @@ const authInfoOf = (principal: Principal) => ({
   scopes: [...principal.scopes],
   extra: { principal },
 })
+
+/** Whether a message says by itself of which revision it is, as those since 2026-07-28 do. */
+function hasEnvelope(sdk: Sdk, message: unknown): boolean {
+  if (!isJsonObject(message) || !isJsonObject(message.params)) return false
+  const { _meta: meta } = message.params
+  return isJsonObject(meta) && Object.hasOwn(meta, sdk.PROTOCOL_VERSION_META_KEY)
+}
+
+/**
+ * Answers a message of the 2025 revisions with JSON, where the SDK's own handler would open an event stream: nothing of ours
+ * is sent before the result, and a stream costs as much as a fifth of the call. Each request in it is answered, also when
+ * its caller goes away: the tool is given up then.
+ */
+async function answerInOnePiece(
+  sdk: Sdk,
+  server: Server,
+  request: Request,
+  exchange: { readonly authInfo: ReturnType<typeof authInfoOf>; readonly parsedBody: unknown },
+): Promise<Response> {
+  const transport = new sdk.WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
+  await server.connect(transport)
+  try {
+    return await transport.handleRequest(request, exchange)
+  } finally {
+    await server.close()
+  }
+}
 
 /** A signal that aborts with the first of several. `AbortSignal.any` would cost as much as all the rest of a call. */
 function joinSignals(signals: readonly AbortSignal[]): { readonly signal: AbortSignal; readonly release: () => void } {
