@@ -60,6 +60,45 @@ describe.each(here.length > 0 && here[0]?.missing === null ? here : stores)(
       },
     )
 
+    it.skipIf(missing)(
+      'that dies between the writes of a proposal keeps it and tells it once, or has nothing of it and proposes it again [K54]',
+      async () => {
+        const company = await startAnswering(await fresh(), { processes: 1 })
+        const at = converse(company.agent, company.token)
+        for (const point of ['turn-said', 'proposing', 'proposed', 'tool-ran', 'turn-ending'] as const) {
+          const message = said(`Book a room, at ${point}.`)
+          await company.killAt(0, point)
+          await at.start(message).catch(() => null)
+          await company.ended(0)
+          await company.start(0)
+          await company.moveClock(31_000)
+          const { conversation_id: id } = await standingOf(await at.start(message))
+          const { events, status } = await follow(at, id)
+          expect([point, status, ...words(events)]).toEqual([
+            point,
+            'idle',
+            `user as agent: Book a room, at ${point}.`,
+            'working/agent',
+            `agent: You want: Book a room, at ${point}.`,
+            `agent: One night: Book a room, at ${point}.`,
+            `agent: Proposed: Book a room, at ${point}.`,
+            'idle/agent',
+          ])
+          const told = events.flatMap((event) =>
+            event.type === 'message' && event.message.operation ? [event.message.operation] : [],
+          )
+          expect(told).toMatchObject([{ state: 'proposed', revision: 1 }])
+          const { operation_id: operation = '' } = told[0] ?? {}
+          const read = await company.agent.call(`/poppy/operations/${operation}`, company.token, { method: 'GET' })
+          expect(await read.json()).toEqual({ operation: told[0] })
+        }
+        // Before the commit all of it was lost, and it is worked out again; after it nobody asks the company's code once more.
+        const proposals = company.records().filter((line) => line.startsWith('propose'))
+        expect(proposals).toHaveLength(6)
+        expect(new Set(proposals).size).toBe(5)
+      },
+    )
+
     it.skipIf(missing)('that is closed in the middle of a turn leaves it to another instance, at once', async () => {
       const company = await startAnswering(await fresh(), { processes: 2, runs: true, pause: 1000 })
       const at = converse(company.agent, company.token)

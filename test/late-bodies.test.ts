@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { operation, succeeded } from 'poppyseed'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { findConversation } from '../packages/company/src/conversations/store.ts'
-import { pageOf, said, standingOf } from './setup/converse.ts'
+import { lists } from './setup/bookings.ts'
+import { converse, pageOf, said, standingOf } from './setup/converse.ts'
 import { type FreshStore, stores } from './setup/stores.ts'
 import { openStreams, reply } from './setup/streaming.ts'
 
@@ -11,12 +13,38 @@ import { openStreams, reply } from './setup/streaming.ts'
  * are when it has come whole (4.9, 7.11).
  */
 
+const book = operation({
+  name: 'book_room',
+  description: 'Books a room.',
+  propose: () => ({ summary: 'One night.' }),
+  perform: () => succeeded(),
+})
+
+const credentials = { scope: 'poppy:read', credentials: { email: 'maya@example.com', password: 'right' } }
+
 describe.each(stores)('A body that comes late on $name', { timeout: 60_000 }, ({ missing, fresh }) => {
   const test = it.skipIf(missing !== null)
 
   async function signedIn(store: FreshStore) {
     let authenticated = 0
+    let verified = 0
     const here = await openStreams(store, {
+      operations: [book],
+      prepare: lists,
+      signIn: {
+        direct: ['poppy:read', 'poppy:write', 'loyalty'],
+        mediated: {
+          scopes: ['poppy:read'],
+          fields: [
+            { name: 'email', label: 'Email', secret: false },
+            { name: 'password', label: 'Password', secret: true },
+          ],
+          verify: () => {
+            verified += 1
+            return 'acc-maya'
+          },
+        },
+      },
       agents: {
         block: () => {
           authenticated += 1
@@ -83,7 +111,7 @@ describe.each(stores)('A body that comes late on $name', { timeout: 60_000 }, ({
       const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: {} } }
       return begin('', call, '/poppy/mcp', issued.access_token)
     }
-    return { here, world, id, begin, beginMcp, row, signOut, toAccount }
+    return { here, world, id, tokens, begin, beginMcp, row, signOut, toAccount, verified: () => verified }
   }
 
   test.each(['/messages', '/handoff', '/close'])(
@@ -167,5 +195,50 @@ describe.each(stores)('A body that comes late on $name', { timeout: 60_000 }, ({
     expect(await end()).toBe('202')
     expect(await row(id)).toMatchObject({ caller_account: 'acc-maya', scopes: 'poppy:read poppy:write' })
     expect((await pageOf(await here.talk.read(id))).events.length).toBeGreaterThan(2)
+  })
+
+  test('and whose token has expired by then changes nothing and is refused, whatever it asks for [6.invalid-token]', async () => {
+    const { world, id, tokens, begin, beginMcp, row, verified } = await signedIn(await fresh())
+    const before = await row(id)
+    const ends = [
+      await begin(`/${id}/messages`, { message: said('And dinner?') }),
+      await begin('', { message: { ...said('Another matter.'), id: 'msg_expired' } }),
+      await begin(`/${id}/handoff`, {}),
+      await begin(`/${id}/close`, {}),
+      await begin('', { text: 'hello' }, '/poppy/tools/echo'),
+      await begin('', { revision: 1, approved_by: 'user' }, '/poppy/operations/opn_none/confirm'),
+      await begin('', {}, '/poppy/operations/opn_none/cancel'),
+      await begin('', credentials, '/poppy/sign-in'),
+      await begin('', { code: '123456' }, '/poppy/sign-in/sgn_none'),
+      await beginMcp('echo'),
+    ]
+    world.clock.now += tokens.expires_in * 1000
+    for (const end of ends) expect(await end()).toBe('401 invalid_token')
+    expect(await row(id)).toEqual(before)
+    expect(verified()).toBe(0)
+    // With a new token the same message is a new one.
+    const renewed = (await (await world.agent.startSession({ session_id: tokens.session_id })).json()) as {
+      readonly access_token: string
+    }
+    const again = await converse(world.agent, renewed.access_token).start({
+      ...said('Another matter.'),
+      id: 'msg_expired',
+    })
+    expect(again.status).toBe(201)
+  })
+
+  test('with credentials or with a confirmation of a Personal Agent that is blocked meanwhile shows them to nobody', async () => {
+    const { world, tokens, begin, verified } = await signedIn(await fresh())
+    const proposed = await world.agent.call('/poppy/tools/book_room', tokens.access_token, { body: {} })
+    const { operation } = (await proposed.json()) as { readonly operation: { readonly operation_id: string } }
+    const ends = [
+      await begin('', credentials, '/poppy/sign-in'),
+      await begin('', { revision: 1, approved_by: 'user' }, `/poppy/operations/${operation.operation_id}/confirm`),
+    ]
+    await world.company.agents.block(world.agent.clientId)
+    world.clock.now += 2000
+    for (const end of ends) expect(await end()).toBe('401 invalid_token')
+    expect(verified()).toBe(0)
+    expect((await world.company.operations.list()).operations).toMatchObject([{ state: 'proposed' }])
   })
 })

@@ -379,11 +379,11 @@ describe('a Company that does otherwise than was approved', () => {
   })
 })
 
-describe('what is said of an operation elsewhere than at its endpoint', () => {
-  const said = (id: string, change: object) => ({
-    operation: { operation_id: id, revision: 1, state: 'proposed', summary: 'A table for two.', ...change },
-  })
+const said = (id: string, change: object) => ({
+  operation: { operation_id: id, revision: 1, state: 'proposed', summary: 'A table for two.', ...change },
+})
 
+describe('what is said of an operation elsewhere than at its endpoint', () => {
   it('changes nothing of what was approved: it is followed at the endpoint', async () => {
     const { here, operation, yes } = await proposedTable({ operationEnd: 'never' })
     await here.operations.confirm(operation.id, { approve: yes })
@@ -414,6 +414,73 @@ describe('what is said of an operation elsewhere than at its endpoint', () => {
     expect(kept.length).toBeLessThanOrEqual(200)
     expect(kept).toContain(operation.id)
     expect(company.findings).toEqual([])
+  })
+})
+
+describe('an operation that the Company no longer knows', () => {
+  const forgets = (company: Awaited<ReturnType<typeof proposedTable>>['company'], times = 1) =>
+    company.next(times, { refuse: 'operation_not_found' }, 'operations')
+
+  it('and that was confirmed may have been done, which is said; it isn’t under way for ever', async () => {
+    const { here, operation, yes, company, clock, asked } = await proposedTable({ operationEnd: 'never' })
+    await here.operations.confirm(operation.id, { approve: yes })
+    for (const ask of [here.operations.read, here.operations.wait, here.operations.cancel]) {
+      forgets(company)
+      const error = await agentErrorOf(ask(operation.id))
+      expect([error.code, error.action, error.message]).toEqual([
+        'operation_not_found',
+        'ask_owner',
+        expect.stringMatching(
+          /knows no such operation of yours\. It had taken your confirmation, so it may have been done/,
+        ),
+      ])
+    }
+    expect(await here.operations.list()).toMatchObject([{ isUnknown: true, state: 'in_progress', step: 'confirmed' }])
+    // It is asked about for a week, and then no more; nobody approves it twice meanwhile.
+    forgets(company)
+    expect(await here.operations.resume({ approve: yes, seconds: 1 })).toMatchObject([
+      { operation: undefined, error: { code: 'operation_not_found', action: 'ask_owner' } },
+    ])
+    clock.now += 8 * 24 * 3600_000
+    expect(await here.operations.resume({ approve: yes, seconds: 1 })).toEqual([])
+    await here.operations.of(said('opn_new', {}))
+    expect((await here.operations.list()).map(({ id }) => id)).toEqual(['opn_new'])
+    expect([asked.length, company.findings]).toEqual([1, []])
+  })
+
+  it('and that it knows again is followed as before', async () => {
+    const { here, operation, yes, company, asked, book } = await proposedTable()
+    await here.operations.confirm(operation.id, { approve: yes })
+    forgets(company)
+    await agentErrorOf(here.operations.read(operation.id))
+    const resumed = await here.operations.resume({ approve: yes })
+    expect(resumed.map((one) => [one.operation?.state, one.error])).toEqual([['succeeded', undefined]])
+    expect(await here.operations.list()).toMatchObject([{ isUnknown: false, state: 'succeeded' }])
+    expect([asked.length, book().confirms]).toEqual([1, 1])
+  })
+
+  it('and that was approved, while it isn’t known whether that arrived, may have been done too', async () => {
+    let between = () => {}
+    const { here, operation, company, book } = await proposedTable({}, { wait: async () => between() })
+    between = () => forgets(company)
+    const approve = async () => {
+      company.next(1, { delivery: 'lost' }, 'operations')
+      return { approved: true }
+    }
+    const error = await agentErrorOf(here.operations.confirm(operation.id, { approve }))
+    expect(error.message).toMatch(/You have approved it, so it may have been done all the same/)
+    expect([book().performed, (await here.operations.list())[0]?.step]).toEqual([1, 'approved'])
+  })
+
+  it('and that nobody approved is just not known', async () => {
+    const { here, operation, no, company } = await proposedTable()
+    forgets(company)
+    const unseen = await agentErrorOf(here.operations.read(operation.id))
+    expect([unseen.action, unseen.message]).toEqual(['give_up', expect.stringMatching(/no such operation of yours\.$/)])
+    await here.operations.confirm(operation.id, { approve: no })
+    forgets(company)
+    expect((await agentErrorOf(here.operations.read(operation.id))).action).toBe('give_up')
+    expect(await here.operations.resume({ approve: no })).toEqual([])
   })
 })
 

@@ -46,6 +46,29 @@ describe("the site's own API asks the Company who is calling", () => {
     expect(await outcome(inUrl as Response)).toBe('401 invalid_token')
   })
 
+  it('tells the rights that there are once the body has been read, for whoever asks then', async () => {
+    const world = await makeWorld()
+    const { session_id } = await world.start()
+    const signedIn = await world.signIn(world.agent, session_id)
+    const proof = await world.agent.proof('POST', `${world.origin}/api/bookings`, signedIn.access_token)
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
+    const request = new Request(`${world.origin}/api/bookings`, {
+      method: 'POST',
+      headers: { authorization: `DPoP ${signedIn.access_token}`, dpop: proof },
+      body: readable,
+      duplex: 'half',
+    } as RequestInit)
+    const reading = request.json()
+    const writer = writable.getWriter()
+    await writer.write(new TextEncoder().encode('{"nights":'))
+    await world.agent.revoke(signedIn.refresh_token as string)
+    await writer.write(new TextEncoder().encode('2}'))
+    await writer.close()
+    expect(await reading).toEqual({ nights: 2 })
+    const answer = await world.company.authenticate(request, { scope: 'poppy:read' })
+    expect(await outcome(answer as Response)).toBe('403 sign_in_required')
+  })
+
   it('does not take a token that was issued for one service only [4.3.one-service]', async () => {
     const world = await makeWorld()
     const answer = await world.agent.startSession({ resource: `${world.origin}/poppy/openapi.json` })

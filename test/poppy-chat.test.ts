@@ -134,6 +134,23 @@ describe('poppy chat', () => {
     expect(company.findings).toEqual([])
   })
 
+  it('says where it can’t hear the company any more, and hears it again with the next line', async () => {
+    const { poppy, company } = await sitDown()
+    company.conversations.script([{ say: 'Which jacket?' }], [{ say: 'Noted.' }])
+    company.next(1, { refuse: 'conversation_not_found' }, 'events')
+    const { seen } = await poppy(
+      ['chat', company.origin],
+      [
+        'The jacket is too small.',
+        { after: /looked for again with your next line/, type: 'The green one.' },
+        { after: /Noted\./, type: '/close' },
+      ],
+      { isLive: true },
+    )
+    expect(seen).toMatch(/Not done: [^\n]+\n[\s\S]+Which jacket\?[\s\S]+Noted\./)
+    expect(company.findings).toEqual([])
+  })
+
   it('shows a proposal with its terms, and confirms exactly that', async () => {
     const { poppy, company } = await sitDown()
     company.conversations.script([{ needs: ['poppy:write'] }, { say: 'I can book this.', proposes: true }])

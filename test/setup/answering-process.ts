@@ -3,10 +3,13 @@ import { appendFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
+import { z } from 'zod'
 import { createCompany } from '../../packages/company/src/company.ts'
 import type { CompanyConfig } from '../../packages/company/src/config.ts'
 import type { FaultPoint } from '../../packages/company/src/faults/faults.ts'
 import { toNodeHandler } from '../../packages/company/src/node/handler.ts'
+import { operation } from '../../packages/company/src/operations/operation.ts'
+import { succeeded } from '../../packages/company/src/operations/outcome.ts'
 import { postgres } from '../../packages/company/src/store/postgres.ts'
 import { sqlite } from '../../packages/company/src/store/sqlite.ts'
 import { tool } from '../../packages/company/src/tools/tool.ts'
@@ -71,9 +74,27 @@ if (process.argv[2] !== undefined) {
         },
       }),
     ],
+    operations: [
+      operation({
+        name: 'book_room',
+        description: 'Books a room.',
+        input: z.object({ question: z.string() }),
+        propose({ question }, { conversation }) {
+          appendFileSync(records, `propose ${conversation?.callId}\n`)
+          return { summary: `One night: ${question}` }
+        },
+        perform: () => succeeded(),
+      }),
+    ],
     agent: async function* (turn) {
       appendFileSync(records, `turn ${turn.conversationId}\n`)
       const question = turn.asked.map(({ text }) => text).join(' and ')
+      if (question.startsWith('Book')) {
+        yield { type: 'message', text: `You want: ${question}` }
+        const proposed = yield { type: 'call', name: 'book_room', input: { question } }
+        yield { type: 'text', text: `${proposed?.ok === true ? 'Proposed' : 'Not proposed'}: ${question}` }
+        return
+      }
       yield { type: 'message', text: `You ask: ${question}` }
       if (pauses > 0) await pause(pauses)
       const outcome = yield { type: 'call', name: 'look_up', input: { question } }

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { FaultPoint } from '../../packages/company/src/faults/faults.ts'
 import type { AnsweringTask } from './answering-process.ts'
+import { lists } from './bookings.ts'
 import { ask, isRunning, send, startListening } from './child-process.ts'
 import type { FreshStore } from './stores.ts'
 import { makeWireAgent, type WireAgent } from './wire-agent.ts'
@@ -30,7 +31,7 @@ export interface Answering {
   readonly ended: (number: number) => Promise<void>
   /** Moves every clock; those that run look after what is due. */
   readonly moveClock: (milliseconds: number) => Promise<void>
-  /** What ran: `turn {conversation}` and `tool {call}`, a line each time. */
+  /** What ran: `turn {conversation}`, `tool {call}` and `propose {call}`, a line each time. */
   readonly records: () => readonly string[]
 }
 
@@ -70,6 +71,8 @@ export async function startAnswering(
     origin,
     send: async (request) => sendTo(request, current),
   })
+
+  lists(agent)
 
   async function start(number: number): Promise<void> {
     const task: AnsweringTask = {

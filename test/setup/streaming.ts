@@ -149,9 +149,14 @@ const quiet: CompanyAgent = ({ signal }) => ({
 /** Opens a Company on a database, and a second instance on the same. */
 export async function openStreams(
   fresh: FreshStore,
-  { streams, ...config }: Partial<CompanyConfig> & { readonly streams?: object } = {},
+  {
+    streams,
+    prepare,
+    ...config
+  }: Partial<CompanyConfig> & { readonly streams?: object; readonly prepare?: (agent: WireAgent) => void } = {},
 ): Promise<StreamedCompany> {
   const world = await makeWorld({ agent: quiet, conversations: { streams: { ...streams } }, ...config }, fresh.store())
+  prepare?.(world.agent)
   const tokens = await world.start()
   const responses: ServerResponse[] = []
   const handler = toNodeHandler(world.company)

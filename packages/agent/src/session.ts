@@ -16,7 +16,7 @@ import { type MediatedSignInRequest, signInMediated } from './sessions/mediated-
 import { forgetRetired, revokeRetired } from './sessions/retired.ts'
 import { beginSignIn, type PendingSignIn } from './sessions/sign-in.ts'
 import type { SignInResult } from './sessions/sign-in-end.ts'
-import { revokeToken } from './sessions/token-endpoint.ts'
+import { isMendedBySignIn, revokeToken } from './sessions/token-endpoint.ts'
 import type { SessionTokens, TokenWanted } from './sessions/tokens.ts'
 
 /** A Session of one User at one Company (4). Tokens stay inside: nothing here gives one out. */
@@ -92,7 +92,8 @@ export interface Session {
    * Signs in for these scopes: with the Account Token if one that is held covers them (4.4), else by Direct Sign-In, for
    * which `open` gets the address, by Device Sign-In, for which `show` gets link and code, or by Mediated Sign-In, with
    * `credentials` or `ask`. With an Account Token the Company is asked first what it still gives, by one request: the owner
-   * may have disconnected this agent there (4.9).
+   * may have disconnected this agent there (4.9). Where the Company fails to say so the User signs in anew; where it can't be
+   * reached this ends in that.
    */
   readonly signIn: (request: SignInRequest) => Promise<SignInResult>
   /** Finishes a sign-in with the URL that the User's browser was sent back to, where the host takes it itself. */
@@ -171,6 +172,16 @@ export function createSession(
   const beginDevice = async (scopes: readonly string[], signal?: AbortSignal) =>
     beginDeviceSignIn(context, await find(), tokens, scopes, signal)
 
+  /** 4.9: whether the Account Token still signs in. What a new sign-in may mend keeps nobody from it. */
+  const confirmAccount = async (): Promise<boolean> => {
+    try {
+      return await tokens.confirmAccount()
+    } catch (error) {
+      if (isMendedBySignIn(error)) return false
+      throw error
+    }
+  }
+
   return {
     name: tokens.place.session,
     account: tokens.place.account,
@@ -188,21 +199,21 @@ export function createSession(
     mcpTransport: async ({ url } = {}) => mcpTransport(context, await find(), tokens, url),
     mcp: async ({ url } = {}) => connectMcp(parts, await find(), url),
     beginSignIn: async ({ scopes }) => {
-      await tokens.confirmAccount()
+      await confirmAccount()
       return begin(scopes)
     },
     beginDeviceSignIn: async ({ scopes, signal }) => {
-      await tokens.confirmAccount()
+      await confirmAccount()
       return beginDevice(scopes, signal)
     },
     signInMediated: async (request) => {
-      await tokens.confirmAccount()
+      await confirmAccount()
       return signInMediated(context, await find(), tokens, request)
     },
     signIn: async (request) => {
       const { scopes } = request
       // 4.9: the owner may have ended the access at the Company, or taken a part of it away; nobody tells us
-      if (await tokens.confirmAccount()) {
+      if (await confirmAccount()) {
         const granted = (await tokens.records.account())?.scopes ?? []
         if (scopes.length > 0 && coversScopes(granted, scopes))
           return { granted: [...granted], asked: [...scopes], missing: [], replaced: 'none', switched: false }

@@ -69,7 +69,9 @@ export interface Company {
   /**
    * Who is calling the site's own API (4.3): the Principal, or the answer to send instead. With `scope`, the Session has
    * to be signed in with all of these scopes. With `resource`, one of `apis`, only tokens for that service are taken; with
-   * `mcp`, the url of one of `apis`, the Bearer tokens of that MCP server.
+   * `mcp`, the url of one of `apis`, the Bearer tokens of that MCP server. The answer is as of this moment: where a body
+   * changes something, read it first, with a bound, and ask then. Whoever is signed out or blocked while it was on its way
+   * has no right any more.
    *
    * ```ts
    * const caller = await company.authenticate(request, { scope: 'poppy:read' })

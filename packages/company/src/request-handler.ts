@@ -25,9 +25,8 @@ import type { RequestLimits } from './limits/request-limits.ts'
 import type { Operations } from './operations/create-operations.ts'
 import { operationHandlers } from './operations/routes.ts'
 import { operationPageRoute, signInRoutes } from './page-routes.ts'
-import type { Authenticator } from './sessions/authenticate.ts'
+import type { Authenticator, TokenHolder } from './sessions/authenticate.ts'
 import { principalStill } from './sessions/late-body.ts'
-import type { Principal } from './sessions/principal.ts'
 import { grantsOf, handleTokenRequest } from './sessions/routes.ts'
 import type { TokenSettings } from './sessions/token-request.ts'
 import { type MediatedEndpoint, signInMediated, submitCode } from './sign-in/mediated/routes.ts'
@@ -239,19 +238,18 @@ function toolRoutes(parts: HandlerParts, fail: Route['fail'], nonce: () => strin
   const { toolsResource } = published.apis
   // 4.3: with a published resource, only tokens for it; without one, those for our document's URL beside all others
   const needed = { resources: [toolsResource ?? resource], isNarrow: toolsResource !== undefined }
-  const stillSince = (since: number) => (principal: Principal) =>
-    principalStill(principal, { scope, now, since, limits: tokenSettings.limits })
+  const stillSince = (since: number, holder: TokenHolder) => () =>
+    principalStill(holder, { scope, now, since, limits: tokenSettings.limits })
   const call: Handler = async (request, name) => {
-    const principal = await authenticator.withProof(request, needed)
-    const still = stillSince(now())
+    const still = stillSince(now(), await authenticator.withEpoch(request, needed))
     const body = await readBody(request, toolBodyLimit)
-    return callToolOverHttp(registry, name, request, await still(principal), body)
+    return callToolOverHttp(registry, name, request, await still(), body)
   }
   const callMcp: Handler = async (request) => {
     const turnedAway = mcp.turnAway(request)
     if (turnedAway !== null) return turnedAway
-    const principal = await authenticator.withBearer(request, mcpUrl)
-    return mcp.fetch(request, principal, stillSince(now()))
+    const holder = await authenticator.withBearer(request, mcpUrl)
+    return mcp.fetch(request, holder.principal, stillSince(now(), holder))
   }
   return {
     [`${routeOf(tools)}/*`]: { methods: { POST: withNonce(call, nonce) }, crossOrigin: true, fail },

@@ -135,7 +135,7 @@ export async function authorisedFetch(
         const end = done.signedIn ? 'in_vain' : await tryAccount(tokens, wanted, refusal.error, held, needed)
         done.signedIn = true
         if (end === 'helped') continue
-        throw await stepUpError(tokens, company, refusal.error, needed, end === 'in_vain')
+        throw await stepUpError(tokens, company, refusal.error, needed, end)
       }
       case 'extension_required':
         throw new AgentError('extension_required', extensionMissing(company, refusal.extension), {

@@ -154,7 +154,7 @@ export async function connectMcp(parts: OperationParts, found: FoundCompany, url
         if (!isAccessError(error)) throw toolError(found.name, refusal)
         const end = hasTried ? 'in_vain' : await tryAccount(tokens, bearerFor(server), error, held, scopes)
         if (end === 'helped') continue
-        throw await stepUpError(tokens, found.name, error, scopes, end === 'in_vain')
+        throw await stepUpError(tokens, found.name, error, scopes, end)
       }
     },
     close: () => client.close(),

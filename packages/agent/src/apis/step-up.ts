@@ -1,6 +1,7 @@
 import { coversScopes } from '@poppyseed/protocol'
 import { AgentError } from '../errors.ts'
 import { cleanText } from '../net/text.ts'
+import { isMendedBySignIn } from '../sessions/token-endpoint.ts'
 import type { HeldToken, SessionTokens, TokenWanted } from '../sessions/tokens.ts'
 
 /**
@@ -16,12 +17,15 @@ export function isAccessError(code: string | undefined): code is AccessError {
   return code === 'sign_in_required' || code === 'insufficient_scope'
 }
 
+/** What came of trying: `failed` where it couldn't be found out what the Account Token gives, and a new sign-in may mend that. */
+export type AccountTry = 'helped' | 'in_vain' | 'not_tried' | 'failed'
+
 /**
  * Whether the Account Token gives what this Session Token didn't: it is used, where it covers what is needed as far as
  * anybody here knows (4.8). What the Company then says of it counts: the owner may have ended the access there, or taken a
  * part of it away, and nobody told us (4.9).
  * @param held the token that was refused
- * @returns `helped`: another attempt makes sense; `in_vain`: it was tried; `not_tried` where it couldn't help
+ * @returns `helped`: another attempt makes sense; `in_vain`: it was tried; `not_tried` where it couldn't help; or `failed`
  */
 export async function tryAccount(
   tokens: SessionTokens,
@@ -29,14 +33,20 @@ export async function tryAccount(
   error: AccessError,
   held: HeldToken,
   needed: readonly string[],
-): Promise<'helped' | 'in_vain' | 'not_tried'> {
+): Promise<AccountTry> {
   const before = await tokens.records.account()
   if (before === undefined || !coversScopes(before.scopes, needed)) return 'not_tried'
   if (error === 'insufficient_scope' && held.signedIn && coversScopes(held.scopes, needed)) {
     // It names nothing, or it refuses what it gave a moment ago: asking once more tells nothing new.
     if (needed.length === 0 || held.isNew) return 'in_vain'
   }
-  if (!(await tokens.useAccountToken(wanted, held.token))) return 'in_vain'
+  try {
+    if (!(await tokens.useAccountToken(wanted, held.token))) return 'in_vain'
+  } catch (thrown) {
+    // 4.8: a Company that may do better in a moment is asked again, and its User is not
+    if (isMendedBySignIn(thrown) && thrown.action !== 'retry') return 'failed'
+    throw thrown
+  }
   const account = await tokens.records.account()
   return account !== undefined && coversScopes(account.scopes, needed) ? 'helped' : 'in_vain'
 }
@@ -45,20 +55,20 @@ export async function tryAccount(
  * The error for a call that needs more than there is. Usually it asks the owner, with every scope that is needed, those
  * already granted too (4.4). It stops where asking leads nowhere: the owner has declined just that in this Session, or
  * the Company asks for what it has been given.
- * @param hasTried whether a fresh token of the account was tried
+ * @param tried what came of the Account Token
  */
 export async function stepUpError(
   tokens: SessionTokens,
   company: string,
   error: AccessError,
   needed: readonly string[],
-  hasTried: boolean,
+  tried: Exclude<AccountTry, 'helped'>,
 ): Promise<AgentError> {
   const [account, { declined }] = [await tokens.records.account(), await tokens.records.session()]
   const scopes = union(account?.scopes ?? [], needed)
   const details = { companyCode: error, ...(scopes.length === 0 ? {} : { scopes }) }
   const stop = { ...details, action: 'give_up' } as const
-  if (account && coversScopes(account.scopes, needed)) {
+  if (account && tried !== 'failed' && coversScopes(account.scopes, needed)) {
     if (error === 'insufficient_scope') {
       return new AgentError(
         error,
@@ -68,7 +78,8 @@ export async function stepUpError(
         stop,
       )
     }
-    if (hasTried) return new AgentError(error, `${company} asks you to sign in although you are signed in.`, stop)
+    if (tried === 'in_vain')
+      return new AgentError(error, `${company} asks you to sign in although you are signed in.`, stop)
   }
   const isDeclined =
     needed.length === 0
@@ -78,6 +89,13 @@ export async function stepUpError(
     return new AgentError(
       'sign_in_declined',
       `${company} needs access for this that you declined in this Session${needed.length === 0 ? '' : ` (${spoken(needed)})`}, so you aren't asked again. Sign in once more if you have changed your mind.`,
+      details,
+    )
+  }
+  if (account && tried === 'failed') {
+    return new AgentError(
+      error,
+      `${company} needs you to sign in for this: it could not say what the access that you gave before still covers.`,
       details,
     )
   }

@@ -24,20 +24,20 @@ export function hintFor(
   if (!(error instanceof AgentError)) return undefined
   const at = domain === undefined ? '<domain>' : shellWord(domain)
   const flag = accountFlag(account)
+  const scopes = (error.scopes ?? []).map((scope) => ` --scope ${shellWord(scope)}`).join('')
+  const signIn = `Try: poppy sign-in ${at}${flag}${scopes}`
   switch (error.code) {
     case 'sign_in_required':
     case 'insufficient_scope':
     case 'sign_in_failed':
-    case 'sign_in_expired': {
-      const scopes = (error.scopes ?? []).map((scope) => ` --scope ${shellWord(scope)}`).join('')
-      return `Try: poppy sign-in ${at}${flag}${scopes}`
-    }
-    case 'sign_in_declined': {
-      const scopes = (error.scopes ?? []).map((scope) => ` --scope ${shellWord(scope)}`).join('')
+    case 'sign_in_expired':
+      return signIn
+    case 'request_refused':
+      return error.action === 'ask_owner' ? signIn : undefined
+    case 'sign_in_declined':
       return error.scopes === undefined
         ? undefined
         : `If you have changed your mind: poppy sign-in ${at}${flag}${scopes}`
-    }
     case 'unknown_operation':
       return `Try: poppy tools ${at}${flag}`
     case 'conversation_not_found':
@@ -52,6 +52,7 @@ export function hintFor(
     case 'sign_in_unavailable':
       return command === 'discover' ? undefined : `Try: poppy discover ${at}`
     case 'client_refused':
+      if (error.action === 'ask_owner') return signIn
       return 'It could not fetch your agent’s identity, or it keeps this agent out. For the first, try: poppy serve'
     default:
       return undefined

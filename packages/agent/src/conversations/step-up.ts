@@ -1,8 +1,9 @@
 import { coversScopes } from '@poppyseed/protocol'
-import { type AccessError, stepUpError, tryAccount } from '../apis/step-up.ts'
+import { type AccessError, type AccountTry, stepUpError, tryAccount } from '../apis/step-up.ts'
 import { AgentError } from '../errors.ts'
 import type { OperationParts } from '../operations/desk.ts'
 import { rememberDeclined } from '../sessions/sign-in-end.ts'
+import { isMendedBySignIn } from '../sessions/token-endpoint.ts'
 import type { TokenWanted } from '../sessions/tokens.ts'
 import type { AuthorizationOutcome } from './event.ts'
 import type { ConversationRecords } from './records.ts'
@@ -57,18 +58,28 @@ export async function stepUp(
   // Whoever goes on asking for what it was given is not obeyed for ever.
   const recent = before && context.now() - before.at < sameFor ? before : undefined
   const hasTried = recent?.what === what || (recent?.times ?? 0) >= mostGiven
-  const goesOn = async () => {
-    const times = (recent?.times ?? 0) + 1
-    await records.note(id, () => ({ asked: { what, event: need.id ?? null, at: context.now(), times } }))
-    return continued
-  }
-  const held = await tokens.get(wanted)
+  const given = { what, event: need.id ?? null, at: context.now(), times: (recent?.times ?? 0) + 1 }
   // 4.8: the Account Token first. What is held may be from before the event or after it, so the Company is asked what it gives
   // now, unless it was this very moment; 4.9: also where the same was given before, because it may have been taken away since.
-  const isEnough = held.isNew && held.signedIn && coversScopes(held.scopes, needed)
-  const isGiven = isEnough || (await tryAccount(tokens, wanted, 'sign_in_required', held, needed)) === 'helped'
-  if (isGiven && !hasTried) return goesOn()
-  const error = await stepUpError(tokens, found.name, code, needed, hasTried)
+  const tryNow = async (): Promise<AccountTry> => {
+    try {
+      const held = await tokens.get(wanted)
+      if (held.isNew && held.signedIn && coversScopes(held.scopes, needed)) return 'helped'
+      return await tryAccount(tokens, wanted, 'sign_in_required', held, needed)
+    } catch (thrown) {
+      if (isMendedBySignIn(thrown)) return 'failed'
+      throw thrown
+    }
+  }
+  const refused = await tokens.records.account()
+  const tried = await tryNow()
+  if (tried === 'helped' && !hasTried) {
+    await records.note(id, () => ({ asked: given }))
+    return continued
+  }
+  const isUnsure = tried === 'failed' && !hasTried
+  const soFar = isUnsure ? 'failed' : hasTried ? 'in_vain' : 'not_tried'
+  const error = await stepUpError(tokens, found.name, code, needed, soFar)
   if (error.action !== 'ask_owner') return { result: error.code === 'sign_in_declined' ? 'declined' : 'stopped', error }
   if (!signIn) return { result: 'needs_owner', error }
   const asked = error.scopes ?? []
@@ -82,10 +93,13 @@ export async function stepUp(
     return { result: thrown.code === 'sign_in_declined' ? 'declined' : 'stopped', error: thrown }
   }
   const now = await tokens.records.account()
-  if (!now || !coversScopes(now.scopes, needed)) {
-    return { result: 'declined', error: await stepUpError(tokens, found.name, code, needed, true) }
+  // An Account Token that couldn't be used before is none that somebody has just signed in with.
+  const isOld = isUnsure && now?.token === refused?.token && (await tryNow()) !== 'helped'
+  if (!now || isOld || !coversScopes(now.scopes, needed)) {
+    return { result: 'declined', error: await stepUpError(tokens, found.name, code, needed, isOld ? soFar : 'in_vain') }
   }
-  await records.note(id, () => ({ asked: null }))
+  // Where the next one can't be used either, it isn't asked for once more.
+  await records.note(id, () => ({ asked: isUnsure ? given : null }))
   return continued
 }
 

@@ -7,7 +7,7 @@ import { type OperationCopy, readCopy } from './copy.ts'
 import { cancelAtCompany, checkId, type OperationParts, readAtCompany } from './desk.ts'
 import { follow } from './follow.ts'
 import type { Operation } from './operation.ts'
-import { isUnderWay, type KnownOperation, type OperationRecord } from './records.ts'
+import { isOpen, type KnownOperation, type OperationRecord } from './records.ts'
 import { type OperationRoom, openRoom } from './room.ts'
 import { operationsService } from './service.ts'
 
@@ -55,7 +55,8 @@ export interface SessionOperations {
   readonly list: () => Promise<readonly KnownOperation[]>
   /**
    * After a restart: what was approved is followed to its end, and sent where it wasn't, without asking or confirming
-   * twice. What was only shown is asked again.
+   * twice. What was only shown is asked again. What was approved and isn't known to the Company any more is asked about for
+   * a week: its `error` says that it may have been done.
    */
   readonly resume: (options?: ConfirmOptions & WaitOptions) => Promise<readonly Resumed[]>
 }
@@ -73,49 +74,75 @@ async function shown(
   return room.show(record, copy)
 }
 
+/**
+ * That a Company knows no operation doesn't say that nothing happened: whoever approved it has to know.
+ * @param record what was heard and done before
+ */
+function unknownNow(error: AgentError, record: OperationRecord | undefined): AgentError {
+  if (record === undefined || isFinalState(record.state)) return error
+  const { company, step } = record
+  if (step !== 'approved' && step !== 'confirmed') return error
+  const before = step === 'confirmed' ? 'It had taken your confirmation' : 'You have approved it'
+  return new AgentError(
+    'operation_not_found',
+    `${error.message} ${before}, so it may have been done all the same: ask ${company} before you do it another way.`,
+    { status: error.status, companyCode: error.companyCode, action: 'ask_owner' },
+  )
+}
+
 /** Makes the operations of a Session. */
 export function createOperations(parts: OperationParts): SessionOperations {
-  const read: SessionOperations['read'] = async (id, { signal } = {}) => {
+  /** Does something with one operation; that the Company knows none such is kept, and told with what was heard before. */
+  const at = async <T>(id: string, work: (room: OperationRoom) => Promise<T>): Promise<T> => {
     const room = await openRoom(parts)
-    const before = await room.records.get(checkId(id))
-    const { copy } = await readAtCompany(parts, id, signal)
-    // What was heard before stands against it: that is kept.
-    return shown(room, before, await room.records.note(copy), copy, signal)
-  }
-  const wait: SessionOperations['wait'] = async (id, { signal, seconds = usualSeconds } = {}) => {
-    const room = await openRoom(parts)
-    let now = await room.records.get(checkId(id))
-    let before = now
-    const heard = async (copy: OperationCopy) => {
-      before = now
-      now = await room.records.note(copy)
+    try {
+      return await work(room)
+    } catch (error) {
+      if (!(error instanceof AgentError) || error.code !== 'operation_not_found') throw error
+      throw unknownNow(error, await room.records.noteUnknown(id))
     }
-    const copy = await follow(parts, id, { signal, seconds, heard })
-    return shown(room, before, await room.records.note(copy), copy, signal)
   }
+  const read: SessionOperations['read'] = async (id, { signal } = {}) =>
+    at(checkId(id), async (room) => {
+      const before = await room.records.get(id)
+      const { copy } = await readAtCompany(parts, id, signal)
+      // What was heard before stands against it: that is kept.
+      return shown(room, before, await room.records.note(copy), copy, signal)
+    })
+  const wait: SessionOperations['wait'] = async (id, { signal, seconds = usualSeconds } = {}) =>
+    at(checkId(id), async (room) => {
+      let now = await room.records.get(id)
+      let before = now
+      const heard = async (copy: OperationCopy) => {
+        before = now
+        now = await room.records.note(copy)
+      }
+      const copy = await follow(parts, id, { signal, seconds, heard })
+      return shown(room, before, await room.records.note(copy), copy, signal)
+    })
   const confirm: SessionOperations['confirm'] = async (id, options) =>
-    confirmOperation(await openRoom(parts), checkId(id), options)
+    at(checkId(id), (room) => confirmOperation(room, id, options))
   return {
     read,
     wait,
     confirm,
     of: async (result, about = {}) => noteOperation(parts, result, about.action, false),
-    cancel: async (id, { signal } = {}) => {
-      const room = await openRoom(parts)
-      const before = await room.records.get(checkId(id))
-      const answer = await cancelAtCompany(parts, id, signal)
-      const { copy } = answer
-      if (answer.refusal && (!copy || !isFinalState(copy.wire.state))) throw answer.refusal
-      if (!copy) throw new AgentError('bad_answer', 'The Company said nothing of the operation.')
-      return shown(room, before, await room.records.note(copy), copy, signal)
-    },
+    cancel: async (id, { signal } = {}) =>
+      at(checkId(id), async (room) => {
+        const before = await room.records.get(id)
+        const answer = await cancelAtCompany(parts, id, signal)
+        const { copy } = answer
+        if (answer.refusal && (!copy || !isFinalState(copy.wire.state))) throw answer.refusal
+        if (!copy) throw new AgentError('bad_answer', 'The Company said nothing of the operation.')
+        return shown(room, before, await room.records.note(copy), copy, signal)
+      }),
     list: async () => (await openRoom(parts)).records.list(),
     resume: async (options = {}) => {
       const { records } = await openRoom(parts)
       const resumed: Resumed[] = []
       for (const { id } of await records.list()) {
         const record = await records.get(id)
-        if (!record || !(isUnderWay(record) || (record.step === 'shown' && record.state === 'proposed'))) continue
+        if (!record || !isOpen(record, parts.context.now())) continue
         try {
           const { outcome, operation } = await confirm(id, options)
           const isGoing = outcome === 'confirmed' && !operation.isFinal

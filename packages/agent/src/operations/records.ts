@@ -37,6 +37,8 @@ const recordSchema = z.object({
    */
   step: z.enum(['seen', 'shown', 'declined', 'approved', 'confirmed']),
   approval: approvalSchema.nullable(),
+  /** Whether the Company said last that it knows no such operation (Operations 9): what became of it isn't known then. */
+  isUnknown: z.boolean().default(false),
   /** Unix time in milliseconds: when the Company was last heard. */
   heardAt: z.number(),
 })
@@ -60,6 +62,8 @@ export interface KnownOperation {
   readonly summary: string
   /** How far it came here: `approved` may have been sent, and is followed by `resume`. */
   readonly step: OperationRecord['step']
+  /** Whether the Company said last that it knows no such operation: `state` is what it was before. */
+  readonly isUnknown: boolean
   /** Unix time in milliseconds. */
   readonly heardAt: number
 }
@@ -79,6 +83,8 @@ export interface OperationRecords {
   ) => Promise<OperationRecord>
   /** The same for what something else than the endpoint said of it: of what was approved it changes nothing. */
   readonly noteHearsay: (copy: OperationCopy, action: string | undefined) => Promise<OperationRecord>
+  /** That the Company knows no such operation. Changes nothing of what was heard before; undefined where nothing was. */
+  readonly noteUnknown: (id: string) => Promise<OperationRecord | undefined>
   readonly list: () => Promise<readonly KnownOperation[]>
 }
 
@@ -113,7 +119,18 @@ export function operationRecords({ store, now }: AgentContext, place: RecordPlac
   return {
     get: async (id) => read(await store.get(keyOf(id))),
     note: (copy, change = () => ({})) =>
-      save(copy, (before) => ({ ...before, ...(isLater(before, copy) ? seenIn(copy) : {}), ...change(before) })),
+      save(copy, (before) => ({
+        ...{ ...before, isUnknown: false },
+        ...(isLater(before, copy) ? seenIn(copy) : {}),
+        ...change(before),
+      })),
+    noteUnknown: async (id) =>
+      read(
+        await store.update(keyOf(id), (stored) => {
+          const kept = read(stored)
+          return kept === undefined ? stored : { ...kept, isUnknown: true }
+        }),
+      ),
     noteHearsay: (copy, action) =>
       save(copy, (before) => {
         const isIdle = before.step !== 'approved' && before.step !== 'confirmed'
@@ -132,7 +149,7 @@ function fresh(copy: OperationCopy, { company, domain, address, session }: Recor
   return {
     ...{ version: 1, company, domain, address, session, actions: [] },
     ...seenIn(copy),
-    ...{ step: 'seen', approval: null, heardAt: 0 },
+    ...{ step: 'seen', approval: null, isUnknown: false, heardAt: 0 },
   }
 }
 
@@ -156,10 +173,10 @@ async function listed(store: AgentContext['store'], prefix: string): Promise<rea
 }
 
 function knownOf(record: OperationRecord, account: string, id: string): KnownOperation {
-  const { company: name, domain, address, session, revision, state, summary, step, heardAt } = record
+  const { company: name, domain, address, session, revision, state, summary, step, isUnknown, heardAt } = record
   return {
     ...{ id, company: { name, domain }, address, account, session, action: actionOf(record) },
-    ...{ revision, state, summary, step, heardAt },
+    ...{ revision, state, summary, step, isUnknown, heardAt },
   }
 }
 
@@ -185,9 +202,20 @@ async function prune(store: AgentContext['store'], now: number, prefix: string):
   }
 }
 
-/** Whether something was approved that hasn't ended. */
-export function isUnderWay({ step, state }: OperationRecord): boolean {
+/** Whether something was approved that hasn't ended, as far as anybody knows. */
+function wasApproved({ step, state }: OperationRecord): boolean {
   return (step === 'approved' || step === 'confirmed') && !isFinalState(state)
+}
+
+/** Whether something was approved that hasn't ended, and that the Company knows of. */
+function isUnderWay(record: OperationRecord): boolean {
+  return wasApproved(record) && !record.isUnknown
+}
+
+/** Whether the Company is to be asked what became of it: for some time also where it said that it knows nothing of it. */
+export function isOpen(record: OperationRecord, now: number): boolean {
+  if (record.isUnknown) return wasApproved(record) && now - record.heardAt < keptFor
+  return wasApproved(record) || (record.step === 'shown' && record.state === 'proposed')
 }
 
 function read(value: StoredValue | undefined): OperationRecord | undefined {

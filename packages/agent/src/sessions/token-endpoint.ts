@@ -12,7 +12,7 @@ import {
 } from '@poppyseed/protocol'
 import { z } from 'zod'
 import type { AgentContext } from '../context.ts'
-import { AgentError } from '../errors.ts'
+import { AgentError, type AgentErrorCode } from '../errors.ts'
 import type { ProofKeys } from '../identity/keys.ts'
 import { isRedirect, readText, send } from '../net/exchange.ts'
 import { cleanText, withoutSecrets } from '../net/text.ts'
@@ -279,4 +279,25 @@ export function refusal(company: string, failure: OAuthFailure): AgentError {
         ? new AgentError('company_error', `${company} could not answer the token request (${why}).`, details)
         : new AgentError('request_refused', `${company} refused the token request (${why}).`, details)
   }
+}
+
+const mended: ReadonlySet<AgentErrorCode> = new Set<AgentErrorCode>(['company_error', 'bad_answer', 'request_refused'])
+
+/**
+ * Whether a failure may be about the Account Token alone (4.8): then a new sign-in mends it, which brings another one. Where the
+ * Company can't be reached, or doesn't take this agent, a sign-in would end in the same.
+ */
+export function isMendedBySignIn(error: unknown): error is AgentError {
+  return error instanceof AgentError && (mended.has(error.code) || error.companyCode === 'unauthorized_client')
+}
+
+/** The error where an Account Token was refused for another reason than that it has ended: only its User can mend that. */
+export function refusedAccount(company: string, failure: OAuthFailure, scopes: readonly string[]): AgentError {
+  const error = refusal(company, failure)
+  if (!isMendedBySignIn(error) || error.action === 'retry') return error
+  const { code, message, companyCode, status } = error
+  return new AgentError(code, `${message} Signing in again may help.`, {
+    ...{ companyCode, status, scopes },
+    action: 'ask_owner',
+  })
 }

@@ -24,7 +24,7 @@ import {
   type UserAtCompany,
 } from './records.ts'
 import { forgetRetired, retire, retiredTokens, revokeRetiredThere } from './retired.ts'
-import { type OAuthFailure, refusal, requestToken, type TokenAnswer } from './token-endpoint.ts'
+import { type OAuthFailure, refusal, refusedAccount, requestToken, type TokenAnswer } from './token-endpoint.ts'
 
 /** Session Tokens: kept, renewed, and asked for in the way that the Session's state wants (4.2, 4.3, 4.8). */
 
@@ -156,7 +156,9 @@ export function createSessionTokens(
         // Some Companies renew a signed-in Session by the Account Token alone.
         useAccount = true
       } else {
-        throw refusal(source.name, answer.failure)
+        throw useAccount && account
+          ? refusedAccount(source.name, answer.failure, account.scopes)
+          : refusal(source.name, answer.failure)
       }
     }
     throw new AgentError('request_refused', `${source.name} gave no Session Token.`)

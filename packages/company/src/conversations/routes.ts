@@ -3,6 +3,7 @@ import { readJsonObject } from '../http/body.ts'
 import { json, jsonText } from '../http/respond.ts'
 import type { Handler } from '../http/router.ts'
 import type { Authenticator, Need, TokenHolder } from '../sessions/authenticate.ts'
+import { requireUnexpired } from '../sessions/late-body.ts'
 import { type Acceptance, acceptMessage, startConversation } from './accepting.ts'
 import { askForPerson } from './asking.ts'
 import { closeConversation } from './closing.ts'
@@ -43,13 +44,18 @@ export function conversationHandlers(
   const { parts, streams } = endpoint
   const authenticate = (request: Request): Promise<TokenHolder> =>
     endpoint.authenticator.withEpoch(request, endpoint.need)
-  const bodyOf = (request: Request) => readJsonObject(request, conversationLimits.body, conversationLimits.depth)
+  // 4.3, 4.9: the token is looked at before the body, which may be long on its way
+  const bodyOf = async (request: Request, holder: TokenHolder) => {
+    const body = await readJsonObject(request, conversationLimits.body, conversationLimits.depth)
+    requireUnexpired(holder, parts.now())
+    return body
+  }
 
   return {
     async start(request) {
       const caller = await authenticate(request)
       const reading = readQuery(request)
-      const start = readStart(await bodyOf(request))
+      const start = readStart(await bodyOf(request, caller))
       return answer(request, caller, reading, await startConversation(parts, start, { caller, ...cursorOf(reading) }))
     },
 
@@ -57,7 +63,7 @@ export function conversationHandlers(
       const caller = await authenticate(request)
       const row = await findOwn(parts, id, caller.principal)
       const reading = readQuery(request)
-      const message = readMessage(await bodyOf(request))
+      const message = readMessage(await bodyOf(request, caller))
       const acceptance = await acceptMessage(parts, row, { message, caller, ...cursorOf(reading) })
       return answer(request, caller, reading, acceptance)
     },
@@ -72,7 +78,7 @@ export function conversationHandlers(
     async handoff(request, id) {
       const caller = await authenticate(request)
       await findOwn(parts, id, caller.principal)
-      await bodyOf(request)
+      await bodyOf(request, caller)
       const { principal } = await callerNow(parts, caller)
       return json(standing(await askForPerson(parts, id, principal)), 202)
     },
@@ -80,7 +86,7 @@ export function conversationHandlers(
     async close(request, id) {
       const caller = await authenticate(request)
       await findOwn(parts, id, caller.principal)
-      await bodyOf(request)
+      await bodyOf(request, caller)
       const { principal } = await callerNow(parts, caller)
       const closed = await closeConversation(parts, id, (row) => {
         requireOwner(row, principal)

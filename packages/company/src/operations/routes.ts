@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { readJsonObject } from '../http/body.ts'
 import { json } from '../http/respond.ts'
 import type { Handler } from '../http/router.ts'
-import type { Authenticator, Need } from '../sessions/authenticate.ts'
+import type { Authenticator, Need, TokenHolder } from '../sessions/authenticate.ts'
 import { principalStill } from '../sessions/late-body.ts'
 import type { Principal } from '../sessions/principal.ts'
 import { isActive, principalNow, type SessionLimits } from '../sessions/rights.ts'
@@ -19,7 +19,7 @@ import { waitFor } from './waiting.ts'
 /** What the endpoint needs. */
 export interface OperationsEndpoint {
   readonly parts: OperationParts
-  readonly authenticator: Pick<Authenticator, 'withProof'>
+  readonly authenticator: Pick<Authenticator, 'withEpoch'>
   /** Which tokens it takes (4.3). */
   readonly need: Need
   readonly limits: SessionLimits
@@ -42,11 +42,19 @@ export function operationHandlers(
 ): Readonly<Record<'read' | 'confirm' | 'cancel', Handler>> {
   const { parts } = endpoint
   const answer = (stored: StoredOperation) => json({ operation: parts.write(stored) })
-  const authenticate = (request: Request) => endpoint.authenticator.withProof(request, endpoint.need)
+  const authenticate = (request: Request) => endpoint.authenticator.withEpoch(request, endpoint.need)
+  /** The body, and who has sent it by then (4.9). */
+  const bodyOf = async (request: Request, holder: TokenHolder) => {
+    const since = parts.now()
+    const body = await readJsonObject(request, bodyLimit)
+    const { limits } = endpoint
+    const principal = await principalStill(holder, { scope: parts.scope, now: parts.now, limits, since })
+    return { body, principal }
+  }
 
   return {
     async read(request, id) {
-      const principal = await authenticate(request)
+      const { principal } = await authenticate(request)
       const seconds = readWait(request)
       const found = await ownOperation(parts, id, principal)
       if (seconds === 0) return answer(found)
@@ -58,8 +66,8 @@ export function operationHandlers(
     },
 
     async confirm(request, id) {
-      const principal = await authenticate(request)
-      const body = confirmSchema.safeParse(await readJsonObject(request, bodyLimit))
+      const { body: sent, principal } = await bodyOf(request, await authenticate(request))
+      const body = confirmSchema.safeParse(sent)
       if (!body.success)
         throw new PoppyError('invalid_request', {
           description: `The body is { "revision": 1, "approved_by": "user" } or "standing_permission", and may have "wait", 0 to ${longestWait} seconds.`,
@@ -71,12 +79,8 @@ export function operationHandlers(
     },
 
     async cancel(request, id) {
-      const principal = await authenticate(request)
-      const since = parts.now()
-      await readJsonObject(request, bodyLimit)
-      const { limits } = endpoint
-      const still = await principalStill(principal, { scope: parts.scope, now: parts.now, limits, since })
-      return answer(await cancelByAgent(parts, id, still))
+      const { principal } = await bodyOf(request, await authenticate(request))
+      return answer(await cancelByAgent(parts, id, principal))
     },
   }
 

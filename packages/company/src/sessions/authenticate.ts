@@ -55,11 +55,11 @@ export interface Authenticator {
   /** DPoP Session Tokens: everywhere but MCP. */
   readonly withProof: (request: Request, need?: Need) => Promise<Principal>
   /** The same, with the thumbprint of the key that signed the proof: for an endpoint that gives tokens (4.7). */
-  readonly withKey: (request: Request) => Promise<{ readonly principal: Principal; readonly thumbprint: string }>
+  readonly withKey: (request: Request) => Promise<TokenHolder & { readonly thumbprint: string }>
   /** The same, with what the token says beside it: for what is done later in its name (7.11), and for as long as it is valid. */
   readonly withEpoch: (request: Request, need?: Need) => Promise<TokenHolder>
   /** Bearer Session Tokens: one MCP server, which is named. */
-  readonly withBearer: (request: Request, resource: string) => Promise<Principal>
+  readonly withBearer: (request: Request, resource: string) => Promise<TokenHolder>
 }
 
 function refuse(reason: string): PoppyError {
@@ -122,65 +122,62 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
     }
   }
 
-  const authenticator: Authenticator = {
-    async withProof(request, need = {}) {
-      const { token, hash } = identify(request, 'dpop')
-      return counted(request, token, async (count) => {
-        if (token.keyThumbprint === undefined) throw refuse('a Bearer token where proofs are required')
-        const resources = need.resources ?? []
-        const isForIt = token.resource === undefined ? need.isNarrow !== true : resources.includes(token.resource)
-        if (!isForIt) throw refuse('issued for another service')
-        const proof = await checkProof(request.headers.get('dpop'), {
-          method: request.method,
-          url: settings.askedFor(request, need.origin),
-          now: now() / 1000,
-          window: settings.proofWindow,
-          skew: settings.proofSkew,
-          tokenHash: hash,
-          boundTo: token.keyThumbprint,
-          importKey: settings.importKey,
-          ...(settings.nonces ? { acceptsNonce: settings.nonces.accepts } : {}),
-        })
-        if (!(await settings.admission.admits(token.clientId))) throw refuse('client not admitted')
-        // The key is the token's own, and nothing is claimed yet: a retry may bring the same proof.
-        count()
-        const scope = await settings.scope()
-        // 4.3: a proof whose mark may have been lost could be a replay
-        if ((proof.issuedAt - settings.proofSkew) * 1000 < scope.db.marksCompleteSince)
-          throw new PoppyError('invalid_dpop_proof', {
-            description: 'The DPoP proof was not accepted.',
-            reason: 'made before replay marks are complete',
-          })
-        const admitted = await admitProof(scope, {
-          sessionId: token.sessionId,
-          thumbprint: proof.thumbprint,
-          proofId: proof.id,
-          passesUntil: Math.ceil(proof.passesUntil * 1000),
-          now: now(),
-          idle: settings.limits.idle,
-        })
-        if (admitted.replayed)
-          throw new PoppyError('invalid_dpop_proof', {
-            description: 'The DPoP proof was not accepted.',
-            reason: 'used before',
-          })
-        noteCaller(request, token)
-        return principalOf(token, admitted.session, settings.limits, now())
+  async function proved(request: Request, need: Need = {}): Promise<TokenHolder & { readonly thumbprint: string }> {
+    const { token, hash } = identify(request, 'dpop')
+    let thumbprint = ''
+    const principal = await counted(request, token, async (count) => {
+      if (token.keyThumbprint === undefined) throw refuse('a Bearer token where proofs are required')
+      const resources = need.resources ?? []
+      const isForIt = token.resource === undefined ? need.isNarrow !== true : resources.includes(token.resource)
+      if (!isForIt) throw refuse('issued for another service')
+      const proof = await checkProof(request.headers.get('dpop'), {
+        method: request.method,
+        url: settings.askedFor(request, need.origin),
+        now: now() / 1000,
+        window: settings.proofWindow,
+        skew: settings.proofSkew,
+        tokenHash: hash,
+        boundTo: token.keyThumbprint,
+        importKey: settings.importKey,
+        ...(settings.nonces ? { acceptsNonce: settings.nonces.accepts } : {}),
       })
-    },
-    async withKey(request) {
-      const principal = await authenticator.withProof(request)
-      // Opened a moment ago, and bound to a key: else nobody would have come this far.
-      return { principal, thumbprint: open(request, 'dpop').token.keyThumbprint as string }
-    },
-    async withEpoch(request, need) {
-      const principal = await authenticator.withProof(request, need)
-      const { epoch, expiresAt } = open(request, 'dpop').token
-      return { principal, epoch, expiresAt }
-    },
+      if (!(await settings.admission.admits(token.clientId))) throw refuse('client not admitted')
+      // The key is the token's own, and nothing is claimed yet: a retry may bring the same proof.
+      count()
+      const scope = await settings.scope()
+      // 4.3: a proof whose mark may have been lost could be a replay
+      if ((proof.issuedAt - settings.proofSkew) * 1000 < scope.db.marksCompleteSince)
+        throw new PoppyError('invalid_dpop_proof', {
+          description: 'The DPoP proof was not accepted.',
+          reason: 'made before replay marks are complete',
+        })
+      const admitted = await admitProof(scope, {
+        sessionId: token.sessionId,
+        thumbprint: proof.thumbprint,
+        proofId: proof.id,
+        passesUntil: Math.ceil(proof.passesUntil * 1000),
+        now: now(),
+        idle: settings.limits.idle,
+      })
+      if (admitted.replayed)
+        throw new PoppyError('invalid_dpop_proof', {
+          description: 'The DPoP proof was not accepted.',
+          reason: 'used before',
+        })
+      noteCaller(request, token)
+      thumbprint = proof.thumbprint
+      return principalOf(token, admitted.session, settings.limits, now())
+    })
+    return { ...holderOf(principal, token), thumbprint }
+  }
+
+  return {
+    withProof: async (request, need) => (await proved(request, need)).principal,
+    withKey: (request) => proved(request),
+    withEpoch: (request, need) => proved(request, need),
     async withBearer(request, resource) {
       const { token } = identify(request, 'bearer')
-      return counted(request, token, async (count) => {
+      const bearer = await counted(request, token, async (count) => {
         if (token.keyThumbprint !== undefined) throw refuse('a DPoP token sent as Bearer')
         if (token.resource !== resource) throw refuse('issued for another MCP server')
         if (!(await settings.admission.admits(token.clientId))) throw refuse('client not admitted')
@@ -196,10 +193,16 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
         if (token.ownMcpFlow && principal.account === null) throw refuse('signed out')
         return principal
       })
+      return holderOf(bearer, token)
     },
   }
-  return authenticator
 }
+
+const holderOf = (principal: Principal, { epoch, expiresAt }: SessionToken): TokenHolder => ({
+  principal,
+  epoch,
+  expiresAt,
+})
 
 /** Whether something that was shown was wrong. A nonce that has to be asked for is the way it goes. */
 function isFailure(error: unknown): boolean {

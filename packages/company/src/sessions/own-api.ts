@@ -55,7 +55,7 @@ export function createApiAuthenticator(parts: ApiAuthenticatorParts): ApiAuthent
         const caller =
           mcp === undefined
             ? await authenticator.withProof(request, proofNeed(request, resource))
-            : await authenticator.withBearer(request, mcp)
+            : (await authenticator.withBearer(request, mcp)).principal
         // 3.3: first, so that nobody signs in for what their agent can't do
         if (extension !== undefined) await parts.requireExtension(caller, extension)
         requireScopes(caller, scopes)

@@ -41,11 +41,7 @@ export interface McpEndpoint {
    * @throws PoppyError for the boundary: `invalid_token` for another resource's token, `request_too_large`, and for a
    * single call that lacks it `sign_in_required` or `insufficient_scope`
    */
-  readonly fetch: (
-    request: Request,
-    principal: Principal,
-    still?: (principal: Principal) => Promise<Principal>,
-  ) => Promise<Response>
+  readonly fetch: (request: Request, principal: Principal, still?: () => Promise<Principal>) => Promise<Response>
 }
 
 /** A batch is one request to every limit that counts requests. */
@@ -131,7 +127,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       }
       const message = parseMessage(await readBody(request, options.maxBodyBytes ?? 1_048_576))
       if (message instanceof Response) return message
-      const principal = still === undefined ? caller : await still(caller)
+      const principal = still === undefined ? caller : await still()
       await authorizeCall(registry, message, principal)
       const exchange = { authInfo: authInfoOf(principal), parsedBody: message }
       // What names a revision in itself is asked about once, by the handler.

@@ -137,7 +137,8 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
       signIns.begin({ event, conversation })
       return
     }
-    if (event.type === 'authorization' && event.outcome.result === 'declined') signIns.note({ event, conversation })
+    if (event.type === 'authorization' && ['declined', 'stopped'].includes(event.outcome.result))
+      signIns.note({ event, conversation })
     if (event.type === 'directOpened' && (isGoingDirect || directs.has(event.conversationId))) return
     if (event.type === 'directClosed' && event.conversationId !== undefined && directs.has(event.conversationId)) return
     const words = changeWords(event, names)
@@ -227,11 +228,17 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
   }
 
   let reader = new AbortController()
+  /** Whether nothing is read any more, because something stood in the way. */
+  let isDeaf = false
+  /** Of the reading that goes on by itself. */
+  let listening: AbortSignal | undefined
   function restart(): void {
     if (!screen.isLive || current === undefined) return
     reader.abort()
+    isDeaf = false
     reader = new AbortController()
-    following = follow(current, AbortSignal.any([reader.signal, stop.signal]))
+    listening = AbortSignal.any([reader.signal, stop.signal])
+    following = follow(current, listening)
   }
 
   async function follow(conversation: Conversation, signal: AbortSignal): Promise<void> {
@@ -244,7 +251,11 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
         }
       }
     } catch (error) {
-      if (!signal.aborted) failed(error)
+      if (signal.aborted) return
+      failed(error)
+      if (signal !== listening) return
+      isDeaf = true
+      note('What the company says is looked for again with your next line.')
     }
   }
 
@@ -434,6 +445,7 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
     if (line === undefined || isOver) break
     const text = line.trim()
     if (text === '') continue
+    if (isDeaf) restart()
     try {
       if (text.startsWith('/')) {
         if (!(await act(text))) break

@@ -68,7 +68,7 @@ async function list(context: CommandContext): Promise<'done'> {
   const rows = known.map((one) => [
     clean(one.id, 60),
     clean(one.company.name, 40),
-    one.state.replace('_', ' '),
+    one.isUnknown ? 'not known there' : one.state.replace('_', ' '),
     clean(one.summary, 70),
   ])
   for (const row of table(rows)) output.line(row)

@@ -2,6 +2,8 @@ import { isJsonObject, JsonError, PoppyError, parseScope, parseStrictJson } from
 import { mediaType, readBody } from '../../http/body.ts'
 import { json } from '../../http/respond.ts'
 import type { Authenticator } from '../../sessions/authenticate.ts'
+import { principalStill } from '../../sessions/late-body.ts'
+import type { Principal } from '../../sessions/principal.ts'
 import { tokensOf } from '../../sessions/token-response.ts'
 import type { Scope } from '../../store/database.ts'
 import { beginMediated, finishMediated, type MediatedOutcome, type MediatedRules } from './mediated-sign-in.ts'
@@ -19,8 +21,7 @@ const longestCredential = 1024
 
 /** `POST {endpoint}`: `{ scope, credentials }`. */
 export async function signInMediated(request: Request, endpoint: MediatedEndpoint): Promise<Response> {
-  const { principal, thumbprint } = await endpoint.authenticator.withKey(request)
-  const body = await readObject(request)
+  const { body, principal, thumbprint } = await receive(request, endpoint)
   const scopes = parseScope(typeof body.scope === 'string' ? body.scope : '')
   if (scopes === null || scopes.length === 0)
     throw new PoppyError('invalid_scope', { description: 'scope is missing or malformed.' })
@@ -33,8 +34,7 @@ export async function signInMediated(request: Request, endpoint: MediatedEndpoin
 
 /** `POST {endpoint}/{sign_in_id}`: `{ code }`. */
 export async function submitCode(request: Request, id: string, endpoint: MediatedEndpoint): Promise<Response> {
-  const { principal, thumbprint } = await endpoint.authenticator.withKey(request)
-  const body = await readObject(request)
+  const { body, principal, thumbprint } = await receive(request, endpoint)
   const { code } = body
   if (typeof code !== 'string' || code === '')
     throw new PoppyError('invalid_request', { description: 'code is missing.' })
@@ -42,6 +42,21 @@ export async function submitCode(request: Request, id: string, endpoint: Mediate
     throw new PoppyError('invalid_request', { description: 'Send the code alone, never the credentials again.' })
   const outcome = await finishMediated(await endpoint.scope(), principal, principal, { id, code }, endpoint)
   return answer(outcome, { clientId: principal.clientId, thumbprint }, endpoint)
+}
+
+/** The body, and who has sent it: its token and its Session may be over by the time it has come whole (4.3, 4.9). */
+async function receive(
+  request: Request,
+  { authenticator, scope, token: { now, limits } }: MediatedEndpoint,
+): Promise<{
+  readonly body: Record<string, unknown>
+  readonly principal: Principal
+  readonly thumbprint: string
+}> {
+  const holder = await authenticator.withKey(request)
+  const since = now()
+  const body = await readObject(request)
+  return { body, principal: await principalStill(holder, { scope, now, limits, since }), thumbprint: holder.thumbprint }
 }
 
 async function answer(
