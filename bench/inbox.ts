@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { createStaffReading } from '../packages/company/dist/conversations/staff-reading.js'
+import { rowsOf } from '../packages/company/dist/inbox/make-rows.js'
 import { listOperations } from '../packages/company/dist/operations/store.js'
 import { idOfMany, insertMany, type Many } from '../test/setup/many-conversations.ts'
 import { startPostgres } from '../test/setup/postgres-server.ts'
@@ -25,12 +26,23 @@ const page = 50
 const newest = 1_750_000_000_000
 
 /** A member of staff has a page of them in both; of all others there are a few, or very many. */
-const few: Many = { waiting: 50, held: 50, staff: 1, open: 50, closed: 100, unsettled: 50, done: 50, newest }
+const few: Many = {
+  waiting: 50,
+  held: 50,
+  staff: 1,
+  open: 50,
+  closed: 100,
+  unsettled: 50,
+  done: 50,
+  sessions: 50,
+  newest,
+}
 const many: Many = {
   ...{ waiting: 2500, held: 2500, staff: 50, open: 5000, closed: 1_000_000 },
-  ...{ unsettled: 250, done: 100_000, newest },
+  ...{ unsettled: 250, done: 100_000, sessions: 100_000, newest },
 }
 
+type Conversations = Parameters<typeof rowsOf>[1]
 type Lists = Readonly<Record<string, () => Promise<unknown>>>
 
 /** Writes so many, through a connection of its own: when that is closed, SQLite has all of it in its place. */
@@ -50,11 +62,14 @@ async function open(
   await write(address, how)
   const { parts, end } = await partsOf(address, 4)
   const scope = await parts.scope()
-  const { list, counts, lastMessages } = createStaffReading(parts)
+  const reading = createStaffReading(parts)
+  const { list, counts, lastMessages } = reading
   const staff = 'staff-0'
   const middle = (how.closed ?? 0) / 2
   const after = `closed.${newest - middle * 1000 + 500}.${idOfMany('closed', middle)}`
-  const whole = async (rows: Promise<{ readonly conversations: readonly { readonly id: string }[] }>) => {
+  /** With all that stands in its rows: what was said last, who is signed in, whose agent listens, what it calls itself. */
+  const drawn = (conversations: Conversations) => rowsOf({ ...parts, conversations: reading }, conversations)
+  const whole = async (rows: Promise<{ readonly conversations: Conversations }>) => {
     const { conversations } = await rows
     if (conversations.length !== page) throw new Error(`a page of ${conversations.length}`)
     return conversations
@@ -74,6 +89,9 @@ async function open(
       const ids = (await whole(list({ kind: 'open', limit: page }))).map(({ id }) => id)
       if ((await lastMessages(ids)).size !== page) throw new Error('a message is missing')
     },
+    'waiting, as it is drawn': async () => drawn(await whole(list({ kind: 'waiting', limit: page }))),
+    'open, as it is drawn': async () => drawn(await whole(list({ kind: 'open', limit: page }))),
+    'closed, as it is drawn': async () => drawn(await whole(list({ kind: 'closed', limit: page }))),
   }
   return { lists, end }
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Scope } from '../../packages/company/src/store/database.ts'
 import { conversationRow } from './conversation-rows.ts'
-import { now, operationRow, revisionRow } from './rows.ts'
+import { grantRow, now, operationRow, revisionRow, sessionRow } from './rows.ts'
 
 /** Many conversations at once, written by the database itself: a million take it a minute. */
 
@@ -18,6 +18,8 @@ export interface Many {
   readonly unsettled?: number
   /** Operations that are done. */
   readonly done?: number
+  /** Sessions that are signed in, each with its grant; each has as many of the conversations. */
+  readonly sessions?: number
   /** Milliseconds since 1970: when the newest of each began; the others a second earlier each. */
   readonly newest: number
 }
@@ -33,20 +35,45 @@ type Column = ReturnType<typeof sql>
 
 /** Writes them, each with a message of the agent's and an answer. Of staff there are `staff-0`, `staff-1` and so on. */
 export async function insertMany(scope: Scope, many: Many): Promise<void> {
-  const { open = 0, waiting = 0, held = 0, staff = 1, closed = 0, unsettled = 0, done = 0, newest } = many
+  const { open = 0, waiting = 0, held = 0, staff = 1, closed = 0, unsettled = 0, done = 0, sessions = 0, newest } = many
   const began = sql`${sql.lit(newest)} - i * 1000`
-  await conversations(scope, 'open', open, { created_at: began })
-  const queued = { status: sql.lit('queued'), created_at: began, queued_at: sql`${sql.lit(newest)} - i * 1000 + 7` }
+  const by = sessions === 0 ? {} : { session_id: ofSession('ses', sessions), grant_id: ofSession('grt', sessions) }
+  await conversations(scope, 'open', open, { created_at: began, ...by })
+  const queued = {
+    status: sql.lit('queued'),
+    created_at: began,
+    queued_at: sql`${sql.lit(newest)} - i * 1000 + 7`,
+    ...by,
+  }
   await conversations(scope, 'waiting', waiting, queued)
   const holder = sql`'staff-' || (i % ${sql.lit(staff)})`
   const person = { responder: sql.lit('human'), held_by: holder, held_name: holder }
-  await conversations(scope, 'held', held, { created_at: began, ...person })
-  const over = { status: sql.lit('closed'), created_at: began, closed_at: sql`${sql.lit(newest)} - i * 1000 + 500` }
+  await conversations(scope, 'held', held, { created_at: began, ...person, ...by })
+  const over = {
+    status: sql.lit('closed'),
+    created_at: began,
+    closed_at: sql`${sql.lit(newest)} - i * 1000 + 500`,
+    ...by,
+  }
   await conversations(scope, 'closed', closed, over)
   const since = sql`${sql.lit(newest)} - i * 1000`
   await operations(scope, 'unsettled', unsettled, { state: 'in_progress', unknown_since: since, created_at: since })
   await operations(scope, 'done', done, { state: 'succeeded', finished_at: since, created_at: since })
+  await signedIn(scope, sessions)
   if (scope.db.name === 'postgres') await scope.db.run('analyze', [])
+}
+
+const ofSession = (kind: 'ses' | 'grt', count: number) =>
+  sql`${sql.lit(`${kind}_many_`)} || (1 + i % ${sql.lit(count)})`
+
+async function signedIn(scope: Scope, count: number): Promise<void> {
+  const { company } = scope
+  const { client_id, user_id } = conversationRow()
+  const numbered = (prefix: string) => sql`${sql.lit(prefix)} || i`
+  const grant = { ...grantRow({ client_id, user_id }), id: numbered('grt_many_'), token_hash: numbered('many_') }
+  await insert(scope, 'poppy_grants', count, { company, ...grant })
+  const session = { ...sessionRow({ client_id, user_id, account: 'ada' }), id: numbered('ses_many_') }
+  await insert(scope, 'poppy_sessions', count, { company, ...session, grant_id: numbered('grt_many_') })
 }
 
 /** The numbers from 1 on, as `i`. */

@@ -4,6 +4,7 @@ import { idOfMany, insertMany } from '../../../../test/setup/many-conversations.
 import { explained } from '../../../../test/setup/plans.ts'
 import { now } from '../../../../test/setup/rows.ts'
 import { stores } from '../../../../test/setup/stores.ts'
+import { rowsOf } from '../inbox/make-rows.ts'
 import type { Scope } from '../store/database.ts'
 import type { ConversationsAsked } from './staff-lists.ts'
 import { createStaffReading } from './staff-reading.ts'
@@ -34,6 +35,7 @@ describe.each(stores)('The lists of the inbox on $name', { timeout: 60_000 }, ({
       closed: 20_000,
       unsettled: 130,
       done: 20_000,
+      sessions: 20_000,
       newest: now,
     })
     // The same in a Company beside it.
@@ -182,6 +184,15 @@ describe.each(stores)('The lists of the inbox on $name', { timeout: 60_000 }, ({
     const { conversations } = await reading().list({ kind: 'closed', limit: 50 })
     await plans()
     expect(await shown(reading().lastMessages(conversations.map(({ id }) => id)))).not.toMatch(wholeTable)
+    // All that stands in its rows beside: who is signed in, whose agent listens, what it calls itself. Each by its key.
+    const { parts } = conversationParts(scope)
+    const rows = rowsOf({ ...parts, conversations: reading() }, conversations)
+    const drawn = await shown(rows)
+    expect((await rows).every(({ isSignedIn }) => isSignedIn)).toBe(true)
+    const byKey = { sqlite: /^SEARCH s USING PRIMARY KEY/m, postgres: /Index Cond: .*AND \(id = c\.session_id\)/ }
+    expect(drawn).toMatch(byKey[scope.db.name])
+    expect(drawn).not.toMatch(/poppy_sessions_by|Seq Scan on poppy_(?:conversations|events|sessions|grants)/)
+    expect(drawn).not.toMatch(/^SCAN [a-z]$|^SEARCH [a-z] USING INDEX|Merge/m)
   })
 })
 

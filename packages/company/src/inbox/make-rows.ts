@@ -9,9 +9,14 @@ import type { ConversationRowView } from './view.ts'
 
 /** Conversations as a list has them: nothing of anybody's account. A few statements for a page, however long it is. */
 
+/** What rows are made of. */
+export interface RowParts extends Pick<InboxParts, 'scope' | 'now' | 'sessionLimits'> {
+  readonly conversations: Pick<NonNullable<InboxParts['conversations']>, 'lastMessages'> | null
+}
+
 /** Makes the rows, in their order. */
 export async function rowsOf(
-  parts: InboxParts,
+  parts: RowParts,
   conversations: readonly ConversationRecord[],
 ): Promise<readonly ConversationRowView[]> {
   if (parts.conversations === null || conversations.length === 0) return []
