@@ -8,14 +8,15 @@ import type { HeardMessage, ToolOutcome, Turn } from './turn.ts'
  */
 
 /** What happened in the turn so far: a step of the model with the results of its calls, or messages that came meanwhile. */
-export interface Unit {
-  readonly kind: 'step' | 'heard'
-  readonly messages: readonly ModelMessage[]
-  readonly tokens: number
-}
+export type Unit =
+  | { readonly kind: 'step'; readonly messages: readonly ModelMessage[]; readonly tokens: number }
+  | { readonly kind: 'heard'; readonly parts: readonly Part[] }
 
-/** Part of the budget that the steps of the turn may take, and the messages that are answered. */
-const share = { steps: 0.6, asked: 0.7 }
+/**
+ * Parts of the budget: what the steps of the turn may take, the messages that are answered, those of them that came meanwhile,
+ * and the results of one step, which is read however much else there is.
+ */
+const share = { steps: 0.6, asked: 0.7, heard: 0.2, results: 0.3 }
 
 /** The newest of the messages to answer that are read; who sends more at once is answered for these. */
 const mostAsked = 40
@@ -27,28 +28,42 @@ export function tokensIn(text: string): number {
 
 /** @param budget tokens */
 export function promptOf(turn: Turn, units: readonly Unit[], budget: number): ModelMessage[] {
-  const asked = askedMessages(turn, Math.floor(budget * share.asked))
-  const kept = newestUnits(units, Math.floor(budget * share.steps))
-  const rest = budget - sum(asked) - sum(kept)
+  const cut = cutHeard(units, Math.floor(budget * share.heard))
+  const came = cut.reduce((total, unit) => total + (unit.kind === 'heard' ? sum(unit.parts) : 0), 0)
+  const asked = askedMessages(turn, Math.max(0, Math.floor(budget * share.asked) - came))
+  const steps = Math.min(Math.floor(budget * share.steps), budget - sum(asked) - came)
+  const kept = newestUnits(cut, steps)
+  const rest = budget - sum(asked) - kept.reduce((total, unit) => total + tokensOf(unit), 0)
   const before = turn.history.slice(0, turn.history.length - turn.asked.length)
   const exchanges = newestExchanges(before.map(readHeard), rest)
   const isCut = exchanges.length < before.length
   const first = isCut || exchanges[0]?.role === 'assistant' ? [note(isCut)] : []
-  return [...first, ...exchanges.map(toMessage), ...asked.map(toMessage), ...kept.flatMap(({ messages }) => messages)]
+  return [...first, ...exchanges.map(toMessage), ...asked.map(toMessage), ...kept.flatMap(messagesOf)]
 }
 
 /** Messages that came while the turn was running. */
-export function heardUnit(messages: readonly HeardMessage[], budget: number): Unit {
-  const parts = cutEach(messages.slice(-mostAsked).map(readHeard), Math.floor(budget * (1 - share.asked)))
-  return { kind: 'heard', messages: parts.map(toMessage), tokens: sum(parts) }
+export function heardUnit(messages: readonly HeardMessage[]): Unit {
+  return { kind: 'heard', parts: messages.slice(-mostAsked).map(readHeard) }
 }
 
-/** What a call came to, for the model. @param budget tokens */
-export function outcomeText(outcome: ToolOutcome, budget: number): string {
-  return cut(clean(JSON.stringify(outcomeForModel(outcome)) ?? 'null'), budget)
+const longestResult = 4000
+
+/**
+ * What a call came to, for the model.
+ * @param budget tokens
+ * @param calls how many were made at once: together they take no more than their part
+ */
+export function outcomeText(outcome: ToolOutcome, budget: number, calls: number): string {
+  const most = Math.min(longestResult, Math.floor(budget / 4), Math.floor((budget * share.results) / calls))
+  return cut(clean(JSON.stringify(outcomeForModel(outcome)) ?? 'null'), most)
 }
 
-interface Part {
+const tokensOf = (unit: Unit): number => (unit.kind === 'step' ? unit.tokens : sum(unit.parts))
+const messagesOf = (unit: Unit): readonly ModelMessage[] =>
+  unit.kind === 'step' ? unit.messages : unit.parts.map(toMessage)
+
+/** A message as the model reads it. */
+export interface Part {
   readonly role: 'user' | 'assistant'
   readonly text: string
   readonly tokens: number
@@ -111,6 +126,19 @@ function newestExchanges(parts: readonly Part[], budget: number): readonly Part[
     if (isStart) from = at
   }
   return parts.slice(from)
+}
+
+/** The newest of all that came meanwhile, cut to what there is for them: whoever sends much at once pays for no more words. */
+function cutHeard(units: readonly Unit[], budget: number): readonly Unit[] {
+  const all = units.flatMap((unit) => (unit.kind === 'heard' ? unit.parts : []))
+  const left = cutEach(all.slice(-mostAsked), budget)
+  let at = left.length - all.length
+  return units.map((unit) => {
+    if (unit.kind === 'step') return unit
+    const from = at
+    at += unit.parts.length
+    return { kind: 'heard', parts: left.slice(Math.max(0, from), Math.max(0, at)) }
+  })
 }
 
 /** A step without its results, or the other way round, no provider takes. */

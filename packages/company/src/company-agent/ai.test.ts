@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { modelThatWrites, promptsOf } from '../../test/model.ts'
 import { heard, play, turnOf } from '../../test/turn.ts'
 import { companyAgent } from './ai.ts'
-import type { ToolOutcome } from './turn.ts'
+import type { ToolOutcome, Turn } from './turn.ts'
 
 const operation: WireOperation = {
   operation_id: 'op_1',
@@ -213,6 +213,27 @@ describe('a Company Agent that a model speaks for', () => {
     await play(companyAgent({ model: long, historyTokens: 1000 }), turnOf({ says: 'long '.repeat(6000) }))
     expect(JSON.stringify(long.doStreamCalls[0]?.prompt.slice(1)).length).toBeLessThan(4000)
     expect(promptsOf(long)).toContain('cut here')
+  })
+
+  it('stays within the budget however much is called at once, and however much comes while it works', async () => {
+    const tokens = (prompt: readonly unknown[]) => Buffer.byteLength(JSON.stringify(prompt.slice(1))) / 3
+    const large: Partial<Turn> = { call: async () => ({ ok: true, value: 'x'.repeat(100_000) }) }
+    const calls = Array.from({ length: 16 }, () => ({ call: 'search_rooms' }))
+    const atOnce = modelThatWrites(calls, ['Done.'])
+    await play(companyAgent({ model: atOnce, historyTokens: 12_000 }), turnOf(large))
+    expect(atOnce.doStreamCalls[1]?.prompt.filter(({ role }) => role === 'tool')[0]?.content).toHaveLength(16)
+
+    const flooded = modelThatWrites(...Array.from({ length: 7 }, () => [{ call: 'search_rooms' }]), ['Done.'])
+    let came = 0
+    const more = async () => [heard(`Message ${++came}. ${'m'.repeat(32_000)}`)]
+    const says = 'long '.repeat(6000)
+    await play(companyAgent({ model: flooded, historyTokens: 12_000 }), turnOf({ ...large, more, says }))
+    expect(came).toBe(7)
+    // What came is answered: the beginning of each is read.
+    for (let at = 1; at <= 7; at++) expect(JSON.stringify(flooded.doStreamCalls[7]?.prompt)).toContain(`Message ${at}.`)
+    // What JSON adds around it, and the model's own calls, take a little.
+    for (const { prompt } of [...atOnce.doStreamCalls, ...flooded.doStreamCalls])
+      expect(tokens(prompt)).toBeLessThan(13_500)
   })
 
   it('has its settings checked at once', () => {

@@ -62,7 +62,6 @@ export class ModelFailed extends Error {
 const mostCalls = 16
 /** Characters that one token may stand for before it is no more a token. */
 const charactersPerToken = 20
-const longestResult = 4000
 
 /**
  * Makes a Company Agent of a model.
@@ -124,7 +123,6 @@ async function* play(turn: Turn, settings: Settings): AsyncGenerator<Said, void,
   const setting = { writesFor: turn.writesFor, isDirect: turn.isDirect, signedIn: turn.signedIn }
   const own = typeof instructions === 'function' ? await instructions(setting) : instructions
   const instruction = instructionFor(given, own, moves.names)
-  const resultTokens = Math.min(longestResult, Math.floor(historyTokens / 4))
   const units: Unit[] = []
   let hasSaid = false
   let details: Readonly<Record<string, unknown>> | undefined
@@ -178,13 +176,13 @@ async function* play(turn: Turn, settings: Settings): AsyncGenerator<Said, void,
       } else {
         const outcome = yield { type: 'call', name: call.name, input: call.input }
         hasSaid ||= outcome?.ok === true && 'operation' in outcome
-        results.push({ call, text: outcomeText(outcome ?? notMade, resultTokens) })
+        results.push({ call, text: outcomeText(outcome ?? notMade, historyTokens, Math.min(calls.length, mostCalls)) })
       }
     }
     const wrote = await answer.responseMessages
     units.push(stepUnit(wrote, results))
     const newer = await turn.more()
-    if (newer.length > 0) units.push(heardUnit(newer, historyTokens))
+    if (newer.length > 0) units.push(heardUnit(newer))
   }
   if (details !== undefined) {
     yield { type: 'message', data: details }
