@@ -9,6 +9,7 @@ import type { CompanyAgent, ToolOutcome, Turn } from '../company-agent/turn.ts'
 import { insertSession } from '../sessions/store.ts'
 import { tool } from '../tools/tool.ts'
 import { closed, decision, directOpened } from './conversation.ts'
+import { handedOff } from './handoff.ts'
 import { withConversation } from './ledger.ts'
 import { notesOf } from './notes.ts'
 import type { ConversationParts } from './parts.ts'
@@ -212,6 +213,26 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
     going.goOn()
     await idle()
     expect(await told(scope, id)).toEqual([question, 'working/agent', 'agent: I look.', 'idle/human'])
+    expect(await notesOf(scope, id)).toMatchObject([
+      { kind: 'draft', who: '{"agent":true}', text: 'The suite costs 300 €.' },
+    ])
+  })
+
+  test('in which a person is asked for is stopped in the middle, and what it still says is a draft for whoever comes', async () => {
+    const going = slow('I look.', 'The suite costs 300 €.')
+    const { scope, parts, engine, idle, clock } = await one(going.agent)
+    const { id } = await startConversation(scope)
+    engine.begin(dueTurn(id))
+    const turn = await going.begun
+    const { promise: aborted, resolve } = Promise.withResolvers<void>()
+    turn.signal.addEventListener('abort', () => resolve())
+    await withConversation(parts, id, (row) =>
+      handedOff(row, { now: clock.now, who: { comes: true }, messageId: 'msg_none' }),
+    )
+    await aborted
+    going.goOn()
+    await idle()
+    expect(await told(scope, id)).toEqual([question, 'working/agent', 'agent: I look.', 'queued/agent'])
     expect(await notesOf(scope, id)).toMatchObject([
       { kind: 'draft', who: '{"agent":true}', text: 'The suite costs 300 €.' },
     ])

@@ -194,12 +194,12 @@ export function createTurnEngine(parts: TurnEngineParts): TurnEngine {
     )
   }
 
-  /** 7.9: what came after a person took over is for the staff alone. */
+  /** 7.9: what came after a person was asked for, or took over, is for the staff alone. */
   async function keepDraft(id: string, late: Promise<Unsaid>): Promise<void> {
     try {
       const { text, data } = await within(late)
       const row = text === '' && data === undefined ? null : await findConversation(await parts.scope(), id)
-      if (row?.responder !== 'human') return
+      if (row === null || !(row.responder === 'human' || row.status === 'queued')) return
       await changeWithNote(parts, id, () => ({
         decision: { set: {}, events: [] },
         note: { kind: 'draft', staff: null, text, data },
