@@ -140,7 +140,7 @@ export function Keys() {
     [['/'], say('search')],
     [['?'], say('keys.help')],
     [[say('key.escape')], say('keys.escape')],
-    [['Ctrl', say('key.enter')], say('keys.send')],
+    [[say('key.control'), say('key.enter')], say('keys.send')],
   ]
   return (
     <dialog id="keys" aria-labelledby="keys-title">

@@ -362,6 +362,7 @@ export const inboxDe: InboxWords = {
   'inbox.keys.help': 'Diese Kürzel zeigen',
   'inbox.keys.escape': 'Das Schreiben verlassen; zurück zur Liste',
   'inbox.key.enter': 'Eingabe',
+  'inbox.key.control': 'Strg',
   'inbox.key.escape': 'Esc',
   'inbox.notify': 'Melden, wenn jemand wartet',
   'inbox.notify.on': 'Meldungen sind an',

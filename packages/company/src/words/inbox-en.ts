@@ -369,6 +369,7 @@ export const inboxEn = {
   'inbox.keys.help': 'Show these shortcuts',
   'inbox.keys.escape': 'Leave what you type; back to the list',
   'inbox.key.enter': 'Enter',
+  'inbox.key.control': 'Ctrl',
   'inbox.key.escape': 'Esc',
   'inbox.notify': 'Tell me when somebody waits',
   'inbox.notify.on': 'Notifications are on',
