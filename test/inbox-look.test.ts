@@ -171,7 +171,18 @@ describe.skipIf(chromiumMissing)('the inbox, as it looks', () => {
       [2560, 1300],
     ] as const) {
       const page = await browser.page({}, { viewport: { width, height } })
-      await page.goto(`${site.origin}/en/held`)
+      // However long the question is.
+      for (const name of ['long-words', 'held']) {
+        await page.goto(`${site.origin}/en/${name}`)
+        const hidden = await page.evaluate<
+          readonly string[]
+        >(`['.asked .text', '.asked .decision .text'].filter((what) => {
+          const one = document.querySelector(what)
+          const box = one?.getBoundingClientRect()
+          return !one?.contains(box && document.elementFromPoint(box.x + 4, box.y + 8))
+        })`)
+        expect({ width, name, hidden }).toEqual({ width, name, hidden: [] })
+      }
       for (const part of [
         page.getByText('Decision wanted'),
         page.getByLabel('Your reply'),
