@@ -48,4 +48,14 @@ describe('the words that were searched for', () => {
       for (const { text } of emoji) expect(text.isWellFormed()).toBe(true)
     }
   })
+
+  it('are found soon, whatever somebody wrote around them', () => {
+    const texts = ['a b '.repeat(7990), ' '.repeat(31_980), '\n a'.repeat(10_000)].map(
+      (text) => `${text} late checkout`,
+    )
+    for (const text of texts) expect(lineOf(excerptOf(text, 'late checkout'))).toMatch(/\[late checkout\]$/)
+    const before = process.cpuUsage()
+    for (let hit = 0; hit < 20; hit++) for (const text of texts) excerptOf(text, 'late checkout')
+    expect(process.cpuUsage(before).user / 1000).toBeLessThan(1500)
+  })
 })

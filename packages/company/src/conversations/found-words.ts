@@ -73,8 +73,10 @@ function placesOf(text: string, sought: string): readonly Stretch[] {
   const isLoose = words.includes(' ')
   // Lower case may be longer than what it is of, so that each of its characters knows where that stood.
   const lower = text.toLowerCase()
-  let folded = ''
-  const origin: Stretch[] = []
+  // Put together at the end, and looked at by what is known of it: a text that grows and is read in turn is copied each time.
+  const folded: string[] = []
+  const [froms, tos]: [number[], number[]] = [[], []]
+  let isAfterSpace = false
   let at = 0
   let lowerAt = 0
   for (const character of text) {
@@ -84,23 +86,23 @@ function placesOf(text: string, sought: string): readonly Stretch[] {
     // Out of the whole: at the end of a word a letter may be another one.
     const part = lower.slice(lowerAt, lowerAt + length)
     lowerAt += length
-    const before = origin.at(-1)
-    if (isLoose && /^\s+$/.test(part)) {
-      if (folded.endsWith(' ') && before !== undefined) {
-        origin[origin.length - 1] = { from: before.from, to: at }
-        continue
-      }
-      folded += ' '
-      origin.push({ from, to: at })
+    const isSpace = isLoose && /^\s+$/.test(part)
+    if (isSpace && isAfterSpace) {
+      tos[tos.length - 1] = at
       continue
     }
-    folded += part
-    for (let unit = 0; unit < part.length; unit += 1) origin.push({ from, to: at })
+    isAfterSpace = isSpace
+    folded.push(isSpace ? ' ' : part)
+    for (let unit = 0; unit < (isSpace ? 1 : part.length); unit += 1) {
+      froms.push(from)
+      tos.push(at)
+    }
   }
   const places: Stretch[] = []
-  for (let found = folded.indexOf(words); found >= 0; found = folded.indexOf(words, found + words.length)) {
-    const from = origin[found]?.from ?? 0
-    const to = withItsMarks(text, origin[found + words.length - 1]?.to ?? text.length)
+  const whole = folded.join('')
+  for (let found = whole.indexOf(words); found >= 0; found = whole.indexOf(words, found + words.length)) {
+    const from = froms[found] ?? 0
+    const to = withItsMarks(text, tos[found + words.length - 1] ?? text.length)
     const before = places.at(-1)
     if (before !== undefined && from < before.to) places[places.length - 1] = { from: before.from, to }
     else places.push({ from, to })

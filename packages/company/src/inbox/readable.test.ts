@@ -64,6 +64,18 @@ describe('data, as a person reads it', () => {
     expect(JSON.stringify(read(heavy)).length).toBeLessThan(200_000)
   })
 
+  it('is made soon, however many members somebody gave each message of a history', () => {
+    const members = (from: number, count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${(from + n).toString(36)}`, 1]))
+    const one = [members(0, 6000)]
+    const many = Array.from({ length: 100 }, (_, row) => members(row * 60, 60))
+    expect([read(one).kind, read(many).kind]).toEqual(['list', 'list'])
+    const before = process.cpuUsage()
+    for (let message = 0; message < 20; message++) for (const data of [one, many]) read(data)
+    const { user } = process.cpuUsage(before)
+    expect(user / 1000).toBeLessThan(1500)
+  })
+
   it('is one line where there is no room', () => {
     expect(readableLine(read({ room: 12, nights: 2 }), 100)).toBe('Room: 12, Nights: 2')
     expect(readableLine(read([{ room: 12 }, { room: 14 }]), 100)).toBe('Room: 12; Room: 14')

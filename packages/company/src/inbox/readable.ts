@@ -34,12 +34,13 @@ function read(value: unknown, style: TermStyle, depth: number, budget: { left: n
   if (text !== null) return { kind: 'value', text }
   if (depth === 0 || budget.left <= 0) return { kind: 'value', text: cutMark }
   if (Array.isArray(value)) return tableOf(value, style, budget) ?? listOf(value, style, depth, budget)
-  const members = Object.entries(value as object)
-  const fields = members.slice(0, most.fields).map(([name, member]) => ({
+  const members = value as Readonly<Record<string, unknown>>
+  const names = Object.keys(members)
+  const fields = names.slice(0, most.fields).map((name) => ({
     name: nameOf(name),
-    value: read(member, style, depth - 1, budget),
+    value: read(members[name], style, depth - 1, budget),
   }))
-  if (members.length > fields.length) fields.push({ name: cutMark, value: { kind: 'value', text: cutMark } })
+  if (names.length > fields.length) fields.push({ name: cutMark, value: { kind: 'value', text: cutMark } })
   return { kind: 'fields', fields }
 }
 
@@ -53,11 +54,16 @@ function listOf(values: readonly unknown[], style: TermStyle, depth: number, bud
 function tableOf(values: readonly unknown[], style: TermStyle, budget: { left: number }): Readable | null {
   const rows = values.slice(0, most.rows)
   if (!rows.every(isObject)) return null
-  const names: string[] = []
-  for (const row of rows) for (const name of Object.keys(row)) if (!names.includes(name)) names.push(name)
+  const found = new Set<string>()
+  for (const row of rows) {
+    for (const name of Object.keys(row)) found.add(name)
+    // What is no table is known soon: a row may have thousands of members, and a history a hundred such messages.
+    if (found.size > most.columns) return null
+  }
+  const names = [...found]
   const isFlat = rows.every((row) => Object.values(row).every((member) => plainText(member, style) !== null))
   const shared = names.filter((name) => rows.filter((row) => Object.hasOwn(row, name)).length * 2 >= rows.length)
-  if (!isFlat || names.length === 0 || names.length > most.columns || shared.length === 0) return null
+  if (!isFlat || shared.length === 0) return null
   budget.left -= rows.length * names.length
   if (budget.left <= 0) return { kind: 'value', text: cutMark }
   const cells = rows.map((row) =>

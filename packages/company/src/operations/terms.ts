@@ -61,9 +61,9 @@ export function inOneText(value: unknown, { locale, yes, no }: TermStyle): strin
 
 /** `{ amount, currency }` and nothing more, as money: all of its digits. */
 function asMoney(value: Readonly<Record<string, unknown>>, locale: string): string | null {
-  const { amount, currency, ...more } = value
+  const { amount, currency } = value
   const digits = typeof amount === 'number' ? String(amount) : amount
-  if (Object.keys(more).length > 0 || typeof currency !== 'string' || typeof digits !== 'string') return null
+  if (typeof currency !== 'string' || typeof digits !== 'string' || Object.keys(value).length > 2) return null
   if (!/^[A-Z]{3}$/.test(currency) || !/^-?\d{1,15}(?:\.\d{1,10})?$/.test(digits)) return null
   const style = { style: 'currency', currency, maximumFractionDigits: 10 } as const
   const fewest = numberFormat(locale, { style: 'currency', currency }).resolvedOptions().minimumFractionDigits
