@@ -176,7 +176,137 @@ describe.skipIf(chromiumMissing)('an open page of the inbox', { timeout: 120_000
     await page.locator('.app.is-live').waitFor()
     expect(await shown(page)).toEqual([])
   })
+
+  /** A page on which Rita has the conversation, with the account of its customer open. */
+  async function opened() {
+    const story = await openInboxStory(browser)
+    await story.signIn()
+    const page = await story.at('rita')
+    const maya = await story.begin('Get me a person.')
+    await parts(page).row('A refund over the limit.').click()
+    await parts(page).take.click()
+    await parts(page).box.waitFor()
+    await page.getByRole('button', { name: 'Open the account' }).click()
+    await parts(page).details.getByText('X-482-913').waitFor()
+    return { story, page, maya }
+  }
+  const dark = 'The account is no longer open: the customer signed out, or the rights changed.'
+
+  it.each([
+    ['a reply', 'reply'],
+    ['a tool', 'call-tool'],
+  ])('shows nothing of the account again because what came of %s is told after it went dark', async (_, act) => {
+    const { story, page, maya } = await opened()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const fetched = Promise.withResolvers<void>()
+    await page.route(`**/${act}`, async (route) => {
+      const response = await route.fetch()
+      fetched.resolve()
+      await promise
+      await route.fulfill({ response })
+    })
+    if (act === 'reply') {
+      await parts(page).box.fill('Hello.')
+      await parts(page).send.click()
+    } else {
+      await summary(parts(page).details, /^My bookings$/i).click()
+      await page.getByRole('form', { name: 'My bookings' }).getByRole('button', { name: 'Run' }).click()
+    }
+    await fetched.promise
+    await story.session.signOut()
+    await page.getByText(dark).waitFor()
+    const flashes = await watch(page)
+    resolve()
+    await page.getByRole('status').getByText(act === 'reply' ? 'Sent.' : 'Done.').waitFor()
+    if (act === 'reply') {
+      await maya.hears('human: Hello.')
+      await expect.poll(() => parts(page).box.inputValue(), patiently).toBe('')
+    }
+    expect([await flashes(), await shown(page)]).toEqual([[], []])
+    await page.getByText(dark).waitFor()
+  })
+
+  it('shows nothing of the account again because what was asked before the member of staff was signed out is answered after it', async () => {
+    const { page, maya } = await opened()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const fetched = Promise.withResolvers<void>()
+    await page.route(
+      `**/conversations/${maya.id}?*`,
+      async (route) => {
+        const response = await route.fetch()
+        fetched.resolve()
+        await promise
+        await route.fulfill({ response })
+      },
+      { times: 1 },
+    )
+    const late = page.waitForEvent('requestfinished', (request) => request.url().includes(`/conversations/${maya.id}?`))
+    await maya.talk.send('Are you there?')
+    await fetched.promise
+    await page.context().clearCookies()
+    await page.getByRole('link', { name: 'Mine' }).click()
+    const signedOut = page.getByText('You are signed out. What you typed is kept in this tab.')
+    await signedOut.waitFor()
+    const flashes = await watch(page)
+    resolve()
+    await late
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
+    expect([await flashes(), await shown(page), await signedOut.count()]).toEqual([[], [], 1])
+  })
+
+  it('shows nothing of the account while nobody tells it what changes: offline, or kept by the browser; and what is open still once it knows', async () => {
+    const { story, page } = await opened()
+    const isShown = () => parts(page).details.getByText('X-482-913').count()
+    await page.context().setOffline(true)
+    await expect.poll(isShown, patiently).toBe(0)
+    await page.context().setOffline(false)
+    await expect.poll(isShown, patiently).toBe(1)
+    const [hide, show] = ['pagehide', 'pageshow'].map(
+      (name) => `dispatchEvent(new PageTransitionEvent('${name}', { persisted: true }))`,
+    ) as [string, string]
+    await page.evaluate(hide)
+    expect(await isShown()).toBe(0)
+    await page.evaluate(show)
+    await expect.poll(isShown, patiently).toBe(1)
+
+    await page.context().setOffline(true)
+    await expect.poll(isShown, patiently).toBe(0)
+    const flashes = await watch(page)
+    await story.session.signOut()
+    await page.context().setOffline(false)
+    await page.getByText(dark).waitFor()
+    expect([await flashes(), await shown(page)]).toEqual([[], []])
+  })
+
+  it('has nobody here again who said that they go, though it opens another stream for what it shows then', async () => {
+    const { story, page } = await opened()
+    const here = async () => (await story.company.conversations.colleagues()).map(({ id }) => id)
+    expect(await here()).toEqual(['rita'])
+    await page.locator('header.bar summary').click()
+    await Promise.all([
+      page.waitForResponse((response) => new URL(response.url()).pathname.endsWith('/live')),
+      page.getByRole('button', { name: 'I’m leaving' }).click(),
+    ])
+    await page.getByRole('status').getByText('What you had is back in the queue.').waitFor()
+    expect(await here()).toEqual([])
+    // Whoever goes on is.
+    await page.getByRole('link', { name: 'All open' }).click()
+    await parts(page).row('A refund over the limit.').click()
+    await expect.poll(here, patiently).toEqual(['rita'])
+  })
 })
+
+/** Watches the page from now on: gives each thing of the account that was in it since, if only for a moment. */
+async function watch(page: Page): Promise<() => Promise<unknown>> {
+  await page.evaluate(`
+    globalThis.flashes = []
+    new MutationObserver(() => {
+      const all = document.body.innerHTML
+      for (const text of ['X-482-913', 'Mirador', 'acc-maya']) if (all.includes(text)) globalThis.flashes.push(text)
+    }).observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true })
+  `)
+  return () => page.evaluate('globalThis.flashes')
+}
 
 /** What of the account is anywhere in the page, or kept by it. */
 async function shown(page: Page): Promise<readonly string[]> {

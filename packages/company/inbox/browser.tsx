@@ -30,6 +30,8 @@ function start(root: HTMLElement, view: InboxView, words: InboxWordTexts): void 
       ahead: view.now - Date.now(),
       connection: 'live',
       isFollowing: false,
+      isUnsure: false,
+      isGone: false,
       sending: null,
       loading: null,
       problem: null,

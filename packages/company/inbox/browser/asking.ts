@@ -9,6 +9,9 @@ export type Answer =
 
 let count = 0
 
+/** How many questions were asked until now: an answer of that `order`, or of a lower one, may be of before this moment. */
+export const askedUntilNow = (): number => count
+
 /** Asks, in this tab's own order: an answer to an earlier question never replaces that to a later one. */
 export async function ask(address: string, init: RequestInit = {}): Promise<Answer> {
   count += 1

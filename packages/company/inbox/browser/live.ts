@@ -21,8 +21,12 @@ export function followChanges(page: Page, loading: Loading): void {
   function open(): void {
     close()
     followed = wanted()
-    const query = followed === '' ? '' : `?${new URLSearchParams({ conversation: followed })}`
-    const opened = new EventSource(`${page.state().view.path}/live${query}`)
+    const { view, isGone } = page.state()
+    const query = new URLSearchParams({
+      ...(followed === '' ? {} : { conversation: followed }),
+      ...(isGone ? { stays: '1' } : {}),
+    })
+    const opened = new EventSource(`${view.path}/live${query.size === 0 ? '' : `?${query}`}`)
     source = opened
     opened.addEventListener('open', () => {
       clearTimeout(doubt)
@@ -34,7 +38,7 @@ export function followChanges(page: Page, loading: Loading): void {
     opened.addEventListener('changed', () => void loading.refresh())
     opened.addEventListener('signed-out', () => {
       close()
-      page.set({ connection: 'signed-out' })
+      loading.lose('signed-out')
     })
     opened.addEventListener('error', () => {
       // It ends by itself each minute and comes back at once: only what lasts is told.
@@ -57,7 +61,7 @@ export function followChanges(page: Page, loading: Loading): void {
     if (source?.readyState !== EventSource.OPEN && page.state().isFollowing) page.set({ isFollowing: false })
     const { connection } = page.state()
     if (isThere && connection === 'offline') page.set({ connection: 'live', isHushed: false })
-    if (!isThere && connection === 'live') page.set({ connection: 'offline' })
+    if (!isThere && connection === 'live') loading.lose('offline')
   }
 
   function close(): void {
@@ -77,6 +81,8 @@ export function followChanges(page: Page, loading: Loading): void {
     }
     const controller = new AbortController()
     close()
+    // Until it has one: what it shows when it is seen again it has asked for then.
+    loading.lose()
     navigator.locks
       .request('poppyseed-inbox-hidden', { signal: controller.signal }, () => {
         open()
@@ -103,9 +109,13 @@ export function followChanges(page: Page, loading: Loading): void {
     follow()
   })
   addEventListener('offline', () => {
-    if (page.state().connection === 'live') page.set({ connection: 'offline' })
+    if (page.state().connection === 'live') loading.lose('offline')
   })
-  addEventListener('pagehide', close)
+  addEventListener('pagehide', () => {
+    close()
+    // A browser may keep the page as it is, and show it again later.
+    loading.lose()
+  })
   addEventListener('pageshow', (event) => {
     if (!event.persisted) return
     follow()

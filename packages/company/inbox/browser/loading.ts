@@ -1,7 +1,7 @@
 import type { ConversationView, InboxView } from '../../src/inbox/view.ts'
 import { listQuery } from '../ui.ts'
-import { type Answer, ask } from './asking.ts'
-import { focusTitle, type Page, showFound } from './page.tsx'
+import { type Answer, ask, askedUntilNow } from './asking.ts'
+import { focusTitle, type Page, showFound, withoutAccount } from './page.tsx'
 
 /** Gets views: of another address of the inbox, or of this one anew. */
 
@@ -14,13 +14,15 @@ export interface Loading {
    * answered.
    */
   readonly refresh: () => Promise<boolean>
-  /** Whether something newer than an answer is shown. */
-  readonly isOld: (answer: Answer) => boolean
   /**
-   * Shows what an answer has; false where it has nothing to show, or something newer is shown already. What came of a form
-   * is told all the same: where it led, and why it was refused.
+   * What came of a form, and where it led, as that is now: an answer that something newer overtook is of before, when an account
+   * may have been open that is dark by now.
    */
+  readonly newest: (answer: Answer) => Promise<Answer>
+  /** Shows what an answer has; false where it has nothing to show, or something newer is shown already. */
   readonly show: (answer: Answer, how?: { readonly isSamePage?: boolean; readonly isOfForm?: boolean }) => boolean
+  /** From now on nobody tells this page what changes: nothing of an account is shown until it has asked anew. */
+  readonly lose: (connection?: 'offline' | 'signed-out') => void
 }
 
 /** The address of what a view shows. */
@@ -38,6 +40,9 @@ export function ownAddress(): string {
   return query.size === 0 ? pathname : `${pathname}?${query}`
 }
 
+/** How often what came of a form is asked for anew, where something newer is shown each time. */
+const mostTries = 5
+
 /** Makes it. */
 export function makeLoading(page: Page): Loading {
   let shown = 0
@@ -49,9 +54,28 @@ export function makeLoading(page: Page): Loading {
 
   const isOld = (answer: Answer) => answer.kind === 'view' && answer.order < shown
 
+  function lose(connection?: 'offline' | 'signed-out'): void {
+    // What was asked until now may be answered with what was so before.
+    shown = Math.max(shown, askedUntilNow() + 1)
+    page.set({ isUnsure: true, ...(connection === undefined ? {} : { connection }) })
+  }
+
+  async function newest(answer: Answer): Promise<Answer> {
+    if (answer.kind !== 'view') return answer
+    let told = answer
+    for (let tries = 0; tries < mostTries && isOld(told); tries++) {
+      const again = await ask(addressOf(answer.view))
+      if (again.kind === 'signed-out') return again
+      if (again.kind !== 'view') break
+      told = { ...again, isDone: answer.isDone, view: withWhatWasTold(again.view, answer.view) }
+    }
+    return isOld(told) ? { ...told, view: withoutAccount(told.view) } : told
+  }
+
   function show(answer: Answer, { isSamePage = false, isOfForm = false } = {}): boolean {
-    if (answer.kind === 'signed-out') page.set({ connection: 'signed-out' })
-    if (answer.kind !== 'view' || (isOld(answer) && !isOfForm)) return false
+    if (answer.kind === 'signed-out') lose('signed-out')
+    const isLate = isOld(answer)
+    if (answer.kind !== 'view' || (isLate && !isOfForm)) return false
     const before = page.state()
     // Another member of staff signed in in this browser: nothing of the one before stays.
     if (answer.view.me.id !== before.view.me.id) {
@@ -67,7 +91,8 @@ export function makeLoading(page: Page): Loading {
     page.set({
       view: isSamePage ? withWhatWasTold(answer.view, before.view) : answer.view,
       ahead: answer.view.now - Date.now(),
-      ...(before.connection === 'signed-out' ? { connection: 'live' as const } : {}),
+      ...(isLate ? {} : { isUnsure: false }),
+      ...(before.connection === 'signed-out' && !isLate ? { connection: 'live' as const } : {}),
     })
     return true
   }
@@ -76,7 +101,7 @@ export function makeLoading(page: Page): Loading {
     going?.abort()
     const controller = new AbortController()
     going = controller
-    page.set({ loading: address, problem: null })
+    page.set({ loading: address, problem: null, isGone: false })
     const answer = await ask(address, { signal: controller.signal })
     if (controller.signal.aborted) return false
     going = null
@@ -106,8 +131,9 @@ export function makeLoading(page: Page): Loading {
   })
 
   return {
-    isOld,
+    newest,
     show,
+    lose,
     async go(address, part = '') {
       if (!(await load(address))) return
       // The details of the one before are not those of this one.

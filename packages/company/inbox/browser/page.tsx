@@ -19,6 +19,10 @@ export interface PageState
   readonly words: InboxWordTexts
   /** By how much the server's clock is ahead of this one, in milliseconds. */
   readonly ahead: number
+  /** Whether what it has may be of before: nothing of an account is shown then. */
+  readonly isUnsure: boolean
+  /** Whether they said that they go, and did nothing since. */
+  readonly isGone: boolean
 }
 
 /** See above. */
@@ -75,7 +79,8 @@ export function makePage(
   }
 
   function draw(): void {
-    const { view, words, ahead, ...live } = state
+    const { view: known, words, ahead, isUnsure, isGone: _, ...live } = state
+    const view = isUnsure ? withoutAccount(known) : known
     render(
       <Clock ahead={ahead} start={view.now}>
         <App view={view} words={words} live={{ ...live, ...does }} />
@@ -88,10 +93,15 @@ export function makePage(
 
 /** Nothing of the customer's account stays on a screen whose member of staff is signed out; what they typed does. */
 function afterSignOut(state: PageState): PageState {
-  const { conversation } = state.view
-  if (state.connection !== 'signed-out' || conversation === null) return state
+  return state.connection === 'signed-out' ? { ...state, view: withoutAccount(state.view) } : state
+}
+
+/** The same, with nothing of the customer's account, nor of what a tool answered under its rights. */
+export function withoutAccount(view: InboxView): InboxView {
+  const { conversation } = view
+  if (conversation === null) return view
   const account = conversation.account.state === 'open' ? ({ state: 'closed' } as const) : conversation.account
-  return { ...state, view: { ...state.view, conversation: { ...conversation, account, outcome: null } } }
+  return { ...view, conversation: { ...conversation, account, outcome: null } }
 }
 
 /** Tells the time below it. Only what shows a running time is drawn anew. */

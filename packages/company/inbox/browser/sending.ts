@@ -36,7 +36,8 @@ export function sendForms(page: Page, loading: Loading, typed: Typed, changed: (
     const lost = unsettled.get(form)
     if (lost?.content === content) body.set('once', lost.once)
     page.set({ sending: action, problem: null })
-    const answer = await ask(action, { method: 'POST', body })
+    // Where something newer is shown by now, it is told of the place where it led as that is now.
+    const answer = await loading.newest(await ask(action, { method: 'POST', body }))
     underWay.delete(form)
     page.set({ sending: null })
     if (answer.kind === 'lost') unsettled.set(form, { content, once: body.get('once') ?? '' })
@@ -51,12 +52,12 @@ export function sendForms(page: Page, loading: Loading, typed: Typed, changed: (
       closeMenus(root)
     }
     const hadFocus = form.contains(document.activeElement)
-    const isOld = loading.isOld(answer)
+    const act = form.dataset.act ?? ''
+    // Who goes isn't here again because their page has something else open then.
+    if (answer.isDone) page.set({ isGone: act === 'leave' })
     if (!loading.show(answer, { isOfForm: true })) return
     follow()
-    // Of the place where it led, and as it is now.
-    if (isOld) void loading.refresh()
-    if (answer.isDone) focusAfter(form.dataset.act ?? '', hadFocus, isByKey)
+    if (answer.isDone) focusAfter(act, hadFocus, isByKey)
     changed()
   }
 

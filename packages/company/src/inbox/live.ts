@@ -197,12 +197,17 @@ export function createStaffStreams(options: StaffStreamsOptions): StaffStreams {
       stop ??= changes.listenToAll({ told })
       timer ??= setInterval(tick, times.tick).unref()
       // A request is a sign of life, however soon it comes after another. Who comes back may have said meanwhile that they go.
-      note(one, request.headers.get('last-event-id') === null ? 'seen' : 'stays')
+      note(one, isComingBack(request) ? 'stays' : 'seen')
       if (ending.aborted) stream.close()
       return streamResponse(stream)
     },
     size: () => streams.size,
   }
+}
+
+/** Whether a page was here before: its browser says so, or the page does, of somebody who said that they go. */
+function isComingBack({ headers, url }: Request): boolean {
+  return headers.get('last-event-id') !== null || new URL(url).searchParams.has('stays')
 }
 
 /** Whether what changed may be of the conversation that is open, or of what may be done there. */
