@@ -1,4 +1,4 @@
-import type { CompanyConfig, SignedInPrincipal } from 'poppyseed'
+import { type CompanyConfig, type SignedInPrincipal, tool } from 'poppyseed'
 import { describe, expect, it } from 'vitest'
 import { converse, said, standingOf } from './setup/converse.ts'
 import { type FrontDesk, makeFrontDesk } from './setup/front-desk.ts'
@@ -134,6 +134,53 @@ describe.each(stores)('the customer’s account on $name', { timeout: 60_000 }, 
     await talk.send(id, said('With more.'))
     expect((await rita.open(id)).account).toEqual({ state: 'dark' })
     expect((await rita.on(id, 'open-account')).view.conversation?.account).toMatchObject({ state: 'open' })
+  })
+
+  test('is dark as well where the customer signs out, or a right is taken away, while the company looks it up: on the page and in the API [4.9.signs-out-sessions]', async () => {
+    const meanwhile: { does: (() => Promise<unknown>) | null } = { does: null }
+    const slow = async (principal: SignedInPrincipal) => {
+      await meanwhile.does?.()
+      return card(principal)
+    }
+    const desk = await makeFrontDesk(await fresh(), { ...staffLogin, customer: slow })
+    const { rita, id, here, signedIn } = await opened(desk)
+    const api = async () =>
+      (await rita.get(`/api/conversations/${id}/account`, { accept: 'application/json' })).json() as Promise<unknown>
+    const nothing = { state: 'dark', account: null, card: null }
+    const rights = ['poppy:read', 'poppy:write']
+    await rita.on(id, 'take')
+    for (const look of ['page', 'api']) {
+      meanwhile.does = null
+      expect((await rita.on(id, 'open-account')).view.conversation?.account).toMatchObject({ state: 'open' })
+      meanwhile.does = () => here.company.accounts.takeAway('acc-maya', desk.client.clientId, rights.pop() ?? '')
+      if (look === 'page') expect((await rita.open(id)).account).toEqual({ state: 'dark' })
+      else {
+        meanwhile.does = () => desk.client.revoke(signedIn.refresh_token ?? '')
+        expect(await api()).toEqual(nothing)
+      }
+    }
+  })
+
+  test('takes with it what a tool answers after the customer has signed out [4.9.signs-out-sessions]', async () => {
+    const meanwhile: { does: (() => Promise<unknown>) | null } = { does: null }
+    const secret = tool({
+      name: 'slow_bookings',
+      description: 'Looks for long.',
+      scope: 'poppy:read',
+      async run() {
+        await meanwhile.does?.()
+        return { passport: 'X-482-913' }
+      },
+    })
+    const desk = await makeFrontDesk(await fresh(), { ...staffLogin, customer: card, tools: [secret] })
+    const { rita, id, signedIn } = await opened(desk)
+    await rita.on(id, 'take')
+    const run = async () => (await rita.on(id, 'call-tool', { tool: 'slow_bookings' })).view
+    expect(JSON.stringify((await run()).conversation?.outcome)).toContain('X-482-913')
+    meanwhile.does = () => desk.client.revoke(signedIn.refresh_token ?? '')
+    const late = await run()
+    expect(late.conversation?.outcome).toMatchObject({ isOk: false, value: null })
+    expect(JSON.stringify(late)).not.toContain('X-482-913')
   })
 })
 

@@ -217,7 +217,10 @@ describe.skipIf(chromiumMissing)('an open page of the inbox', { timeout: 120_000
     await page.getByText(dark).waitFor()
     const flashes = await watch(page)
     resolve()
-    await page.getByRole('status').getByText(act === 'reply' ? 'Sent.' : 'Done.').waitFor()
+    await page
+      .getByRole('status')
+      .getByText(act === 'reply' ? 'Sent.' : 'Done.')
+      .waitFor()
     if (act === 'reply') {
       await maya.hears('human: Hello.')
       await expect.poll(() => parts(page).box.inputValue(), patiently).toBe('')

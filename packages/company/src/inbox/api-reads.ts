@@ -288,7 +288,7 @@ export async function accountToWire(
 ) {
   const account = await conversationsOf(parts).account(id, { id: me.id, name: me.name })
   if (account.state !== 'open') return { state: account.state, account: null, card: null }
-  const card = await accountView(parts, readerOf(parts, request, me), id)
+  const card = await (await accountView(parts, readerOf(parts, request, me), id))()
   // It was looked at again meanwhile.
   if (card.state === 'closed' || card.state === 'dark') return { state: card.state, account: null, card: null }
   if (card.state === 'failed')

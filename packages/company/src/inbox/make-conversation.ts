@@ -10,7 +10,7 @@ import { auditLine, auditLines } from './make-audit.ts'
 import { entriesOf, notesBetween, rightsOf } from './make-entries.ts'
 import { operationCard } from './make-operation.ts'
 import { rowsOf } from './make-rows.ts'
-import { outcomeView, toolViews } from './make-tools.ts'
+import { outcomeView, toolViews, underRights } from './make-tools.ts'
 import type { InboxParts, Reader } from './parts.ts'
 import { addressOf, type Place } from './place.ts'
 import type { ConversationView, OperationCard } from './view.ts'
@@ -104,10 +104,11 @@ export async function conversationView(
       granted: rightsOf(rights.scopes, reader),
       missing: rightsOf(missing, reader),
     },
-    account,
+    // Last of all: it is read as it stands when the page goes out.
+    account: await account(),
     tools: toolViews(offered, reader),
     allowed,
-    outcome: called === null ? null : outcomeView(called, reader),
+    outcome: called === null ? null : outcomeView(underRights(called, offered), reader),
     savedReplies: parts.settings.savedReplies,
     audit: audit.entries.map((entry) => auditLine(entry, wording)),
   }

@@ -51,6 +51,20 @@ const needsScope = (scope: string, wording: Wording): string =>
 
 const scopesOf = (scope: string) => scope.split(' ').filter((one) => one !== '')
 
+/**
+ * A call under the rights of this moment: what a tool answered under one that was taken away while it ran isn't shown any more,
+ * but what is missing (4.9).
+ */
+export function underRights(called: Called, { tools, locked }: Offered): Called {
+  const { tool, outcome } = called
+  // A proposal is in no answer: it stands in the conversation.
+  if (!outcome.ok || 'operation' in outcome || tools.some(({ name }) => name === tool)) return called
+  const { needs, scope } = locked.find(({ name }) => name === tool) ?? { needs: null, scope: '' }
+  const missing = { sign_in: 'sign_in_required', scope: 'insufficient_scope', extension: 'extension_required' } as const
+  const error = needs === null ? 'invalid_token' : missing[needs]
+  return { ...called, outcome: { ok: false, error, description: '', scope } }
+}
+
 /** What came of a call, for whoever made it. */
 export function outcomeView(
   { tool, title, outcome }: Called,
