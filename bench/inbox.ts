@@ -34,7 +34,7 @@ const few: Many = {
   closed: 100,
   unsettled: 50,
   done: 50,
-  sessions: 50,
+  sessions: 100_000,
   newest,
 }
 const many: Many = {

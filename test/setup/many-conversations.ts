@@ -70,9 +70,15 @@ async function signedIn(scope: Scope, count: number): Promise<void> {
   const { company } = scope
   const { client_id, user_id } = conversationRow()
   const numbered = (prefix: string) => sql`${sql.lit(prefix)} || i`
-  const grant = { ...grantRow({ client_id, user_id }), id: numbered('grt_many_'), token_hash: numbered('many_') }
+  const grant = {
+    ...grantRow({ client_id, user_id, expires_at: null }),
+    id: numbered('grt_many_'),
+    token_hash: numbered('many_'),
+  }
   await insert(scope, 'poppy_grants', count, { company, ...grant })
-  const session = { ...sessionRow({ client_id, user_id, account: 'ada' }), id: numbered('ses_many_') }
+  // Whatever the time is to whoever reads them: none has run out.
+  const lasting = { expires_at: Date.UTC(2100, 0), last_used_at: Date.UTC(2099, 0) }
+  const session = { ...sessionRow({ client_id, user_id, account: 'ada', ...lasting }), id: numbered('ses_many_') }
   await insert(scope, 'poppy_sessions', count, { company, ...session, grant_id: numbered('grt_many_') })
 }
 
