@@ -79,6 +79,25 @@ describe('a message whose answer is lost', () => {
     expect([company.conversations.entries.length, company.findings]).toEqual([4, []])
   })
 
+  it('and whose retry is asked to sign in is still the same message afterwards, and is there once [K44]', async () => {
+    let between = () => {}
+    const { here, conversation, company, book } = await talking([], {}, { wait: async () => between() })
+    const refuses = () => company.next(1, using({ refuse: 'sign_in_required' }), 'conversations')
+    between = refuses
+    company.next(1, lost, 'conversations')
+    expect(await endOf(conversation.send('Cancel it.'))).toBe('sign_in_required')
+    expect((await here.conversations.unsent()).map(({ text }) => text)).toEqual(['Cancel it.'])
+    // Sent again by whoever comes next, it is refused once more, and may still have been said.
+    refuses()
+    expect((await here.conversations.resumeSending())[0]?.error?.code).toBe('sign_in_required')
+    await conversation.send('Cancel it.')
+    expect(book().received.map(({ text }) => text)).toEqual(['Hello.', 'Cancel it.'])
+    // Refused before anything can have arrived, it was not said.
+    refuses()
+    expect(await endOf(conversation.send('And more.'))).toBe('sign_in_required')
+    expect([await here.conversations.unsent(), company.findings]).toEqual([[], []])
+  })
+
   it('is not sent after what was said since: it would contradict that', async () => {
     const { here, conversation, company, book } = await talking([])
     company.next(3, using({ gateway: 'html_502' }), 'conversations')

@@ -70,6 +70,18 @@ const unclear: ReadonlySet<AgentErrorCode> = new Set<AgentErrorCode>([
   ...(['unreachable', 'company_error', 'bad_answer', 'rate_limited', 'token_refused', 'store_busy'] as const),
 ])
 
+/**
+ * Errors by which the message itself was looked at: a Company looks first whether it has one of this ID (7.3), so it hasn't. All
+ * else, such as that somebody has to sign in, says nothing of what an attempt before this one came to.
+ */
+const judged: ReadonlySet<AgentErrorCode> = new Set<AgentErrorCode>([
+  ...(['conversation_closed', 'conversation_not_found', 'direct_conversation_open', 'message_conflict'] as const),
+  ...(['call_failed', 'extension_required', 'invalid_input'] as const),
+])
+
+/** Those after which it is sent again at once. */
+const again: ReadonlySet<AgentErrorCode> = new Set([...unclear].filter((code) => code !== 'rate_limited'))
+
 /** The messages of one account at one Company that are on their way. */
 export interface Outbox {
   /** Keeps a message, sends it, and forgets it once it is known what became of it. */
@@ -98,7 +110,10 @@ export function openOutbox(parts: OperationParts): Outbox {
   }
 
   /** The one whose fate isn't known, where the same is said once more; else a new one. */
-  async function keep(target: Target, content: WireContent): Promise<readonly [id: string, kept: Kept]> {
+  async function keep(
+    target: Target,
+    content: WireContent,
+  ): Promise<readonly [id: string, kept: Kept, wasTried: boolean]> {
     const kept = await all()
     const same = kept.find(
       ([id, one]) =>
@@ -107,7 +122,7 @@ export function openOutbox(parts: OperationParts): Outbox {
         now() - one.at < sameFor &&
         JSON.stringify(one.message) === JSON.stringify({ id, ...content }),
     )
-    if (same) return same
+    if (same) return [...same, true]
     if (kept.length >= maxKept)
       throw new AgentError('store_busy', 'Too many messages wait to be sent: send or discard those first.', {
         action: 'give_up',
@@ -115,10 +130,11 @@ export function openOutbox(parts: OperationParts): Outbox {
     const id = makeId('msg', context.random)
     const fresh: Kept = { version: 1, ...target, message: { id, ...content }, isTold: false, at: now() }
     await store.update(keyOf(id), () => fresh as unknown as StoredValue)
-    return [id, fresh]
+    return [id, fresh, false]
   }
 
-  async function sendNow(id: string, kept: Kept, options: PostOptions): Promise<Delivered> {
+  /** @param wasTried whether it may have been said before, and nobody knows */
+  async function sendNow(id: string, kept: Kept, wasTried: boolean, options: PostOptions): Promise<Delivered> {
     for (let sends = 1; ; sends++) {
       try {
         const answer = await once(parts, kept, options)
@@ -130,13 +146,14 @@ export function openOutbox(parts: OperationParts): Outbox {
         }
         return { ...answer, messageId: id, conversationId: kept.conversation ?? answer.conversation_id ?? '' }
       } catch (error) {
-        if (error instanceof AgentError && !unclear.has(error.code)) {
+        const mayBeSaid = wasTried || sends > 1
+        if (error instanceof AgentError && !unclear.has(error.code) && (!mayBeSaid || judged.has(error.code))) {
           // It was refused, so it was not said.
           await store.update(keyOf(id), () => undefined)
           throw error
         }
         // Also where the caller stopped it: it may have arrived by then.
-        if (!(error instanceof AgentError) || sends === maxSends || error.code === 'rate_limited') {
+        if (!(error instanceof AgentError && again.has(error.code)) || sends === maxSends) {
           await store.update(keyOf(id), (before) => {
             const still = read(before)
             return still && ({ ...still, isTold: true } as unknown as StoredValue)
@@ -152,7 +169,7 @@ export function openOutbox(parts: OperationParts): Outbox {
     send: async (target, content, options = {}) => sendNow(...(await keep(target, content)), options),
     sendKept: async (id, options = {}) => {
       const kept = read(await store.get(keyOf(id)))
-      return kept && sendNow(id, kept, options)
+      return kept && sendNow(id, kept, true, options)
     },
     list: async () => (await all()).map(([id, kept]) => unsentOf(id, kept)),
     discard: async (id) => {
