@@ -7,6 +7,7 @@ import { lists } from './setup/bookings.ts'
 import { converse, pageOf, said, standingOf } from './setup/converse.ts'
 import { type FreshStore, stores } from './setup/stores.ts'
 import { openStreams, reply } from './setup/streaming.ts'
+import { makeWorld } from './setup/world.ts'
 
 /**
  * A request whose body comes late: its token was looked at when it began, and what it asks for is decided by the rights that there
@@ -240,5 +241,67 @@ describe.each(stores)('A body that comes late on $name', { timeout: 60_000 }, ({
     for (const end of ends) expect(await end()).toBe('401 invalid_token')
     expect(verified()).toBe(0)
     expect((await world.company.operations.list()).operations).toMatchObject([{ state: 'proposed' }])
+  })
+})
+
+describe.each(stores)('What staff send whose body comes late, on $name', ({ missing, fresh }) => {
+  it.skipIf(missing !== null)('is not done once they are signed out, at the pages and by the API', async () => {
+    let isIn = true
+    let asked = 0
+    const world = await makeWorld(
+      {
+        agent: async function* () {},
+        staff: () => {
+          asked += 1
+          return isIn ? { id: 'rita', name: 'Rita' } : null
+        },
+        staffSignInPage: () => '/desk/sign-in',
+      },
+      (await fresh()).store(),
+    )
+    const { access_token } = await world.start()
+    const { conversation_id: id } = await standingOf(
+      await converse(world.agent, access_token).start(said('Is breakfast included?')),
+    )
+    /** Sends the head, and gives what sends the body. */
+    const begin = async (path: string, type: string, body: string) => {
+      const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
+      const before = asked
+      const answer = world.company.fetch(
+        new Request(world.origin + path, {
+          method: 'POST',
+          headers: { 'content-type': type, 'sec-fetch-site': 'same-origin' },
+          body: readable,
+          duplex: 'half',
+        } as RequestInit),
+      )
+      await expect.poll(() => asked).toBeGreaterThan(before)
+      return async () => {
+        const writer = writable.getWriter()
+        await Promise.all(
+          [writer.write(new TextEncoder().encode(body)), writer.close()].map((one) => one.catch(() => {})),
+        )
+        return answer
+      }
+    }
+    const take = `/poppy/inbox/api/conversations/${id}/take`
+    const late = await begin(take, 'application/json', '{}')
+    const form = await begin(
+      `/poppy/inbox/conversations/${id}/take`,
+      'application/x-www-form-urlencoded',
+      'token=a&once=b',
+    )
+    isIn = false
+    world.clock.now += 2000
+    const refused = await late()
+    expect([refused.status, await refused.json()]).toMatchObject([401, { error: 'sign_in_required' }])
+    const sent = await form()
+    expect([sent.status, sent.headers.get('location')]).toEqual([303, expect.stringContaining('/desk/sign-in')])
+    expect((await world.company.conversations.read(id)).conversation.responder).toBe('agent')
+    // Who is signed in all the time does it, however late.
+    isIn = true
+    const well = await begin(take, 'application/json', '{}')
+    world.clock.now += 2000
+    expect((await well()).status).toBe(200)
   })
 })

@@ -10,7 +10,7 @@ import { apiOperations } from './api-operations.ts'
 import type { ApiEndpoint } from './api-paths.ts'
 import type { InboxParts } from './parts.ts'
 import type { SignedInStaff } from './settings.ts'
-import { staffOf } from './staff-member.ts'
+import { isStillStaff, staffOf } from './staff-member.ts'
 
 /** The JSON API of the inbox over HTTP: who asks, what they ask, and how it is told. */
 
@@ -35,6 +35,9 @@ export async function answerApi(
   const operation = apiOperations[endpoint]
   const me = await whoAsks(request, { parts, browser })
   if (me instanceof Response) return me
+  const since = parts.now()
+  const asked = await readAsked(request, operation, endpoint)
+  if (!(await isStillStaff(request, me, { ...parts, since }))) return signedOut()
   const value = await operation.run({
     parts,
     request,
@@ -42,7 +45,7 @@ export async function answerApi(
     staff: { id: me.id, name: me.name },
     id,
     // What was read by a name is of that name's type.
-    asked: (await readAsked(request, operation, endpoint)) as never,
+    asked: asked as never,
     options: keyOf(request),
   })
   return json(value, 200, headers)
@@ -76,8 +79,10 @@ async function whoAsks(request: Request, { parts, browser }: ApiRequest): Promis
   const me = await staffOf(request, parts.settings)
   if (me !== null) return me
   countWrong(request, parts)
-  return refusal('sign_in_required', 401, 'Sign in as a member of staff.')
+  return signedOut()
 }
+
+const signedOut = () => refusal('sign_in_required', 401, 'Sign in as a member of staff.')
 
 /** Like forms of strangers at the pages. A dashboard that was signed out and goes on asking keeps nobody else out. */
 function countWrong(request: Request, { requestLimits }: InboxParts): void {

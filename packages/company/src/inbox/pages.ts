@@ -16,7 +16,7 @@ import { type ConversationAct, conversationActs, type DeskAct } from './paths.ts
 import { type AskedFor, addressOf, isOpenable, type Place, readPlace } from './place.ts'
 import { refusalOf } from './refusal.ts'
 import { noteSearch } from './searched.ts'
-import { staffOf } from './staff-member.ts'
+import { isStillStaff, staffOf } from './staff-member.ts'
 import type { InboxView } from './view.ts'
 
 /** The inbox over HTTP: what is shown to a browser, and the same as JSON for the script of its pages. */
@@ -135,7 +135,9 @@ async function submit(
   if (me === null) return toStaffSignIn(request, at(opened, null), parts)
   const reader = readerOf(parts, request, me)
   // What came from elsewhere is not even read: nothing of it comes back.
+  const since = parts.now()
   const fields = isOurs ? await readActFields(request) : null
+  if (!(await isStillStaff(request, me, { ...parts, since }))) return toStaffSignIn(request, at(opened, null), parts)
   try {
     if (fields === null) throw refused('inbox.refused.foreign')
     const form = checkFormToken(parts, fields.one('token') ?? '', { staffId: me.id, about: opened?.id ?? null })

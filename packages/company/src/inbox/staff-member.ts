@@ -19,6 +19,21 @@ export async function staffOf(request: Request, { staff }: Pick<CheckedInbox, 's
   return Object.freeze({ ...checkStaff({ id, name }), ...(tag === null ? {} : { locale: tag }) })
 }
 
+/** Milliseconds in which a body comes with its request. */
+const patience = 1000
+
+/**
+ * Whether the same member of staff is signed in once a body has come: it may have been long on its way.
+ * @param since when they were asked for; milliseconds since 1970
+ */
+export async function isStillStaff(
+  request: Request,
+  me: SignedInStaff,
+  { settings, now, since }: { readonly settings: CheckedInbox; readonly now: () => number; readonly since: number },
+): Promise<boolean> {
+  return now() - since < patience || (await staffOf(request, settings))?.id === me.id
+}
+
 function notStaff(): TypeError {
   return new TypeError(
     "`staff` has to give { id, name }, both texts, with a `locale` such as 'de' if need be, or null.",
