@@ -31,6 +31,7 @@ async function open() {
   const site = await openSite({ agent: frontDesk })
   const keys = [await generateKey()]
   let refuse: Refusal | undefined
+  let ahead = 0
   let agent: PersonalAgent | undefined
   await listen((origin) => {
     const made = createPersonalAgent({
@@ -39,6 +40,7 @@ async function open() {
       keys,
       store: memoryStore(),
       allowHttp: true,
+      now: () => Date.now() + ahead,
       fetch: async (url, init) =>
         refuse !== undefined && String(init.body).includes('grant_type=refresh_token') ? refuse() : fetch(url, init),
     })
@@ -64,6 +66,10 @@ async function open() {
     ...{ here, signIn },
     asked: () => asked,
     disconnect: () => site.company.accounts.disconnect('acc-maya', made.clientId),
+    /** For the agent, its Session Tokens have expired. */
+    later: () => {
+      ahead = 3 * 3600_000
+    },
     refuse: (how: Refusal) => {
       refuse = how
     },
@@ -102,6 +108,29 @@ describe('where the Company answers a refresh with', () => {
     const again = { ...need, id: 'evt_another' }
     const stopped = await conversation.authorize(again, { signIn: ({ scopes }) => signIn(here, scopes) })
     expect([stopped.result, asked()]).toEqual(['stopped', 2])
+  })
+})
+
+describe('where the Session Token has expired too and the Company answers a refresh with', () => {
+  it.each(refusals)('%s, its owner can sign in anew', async (_what, how) => {
+    const { here, signIn, asked, refuse, later } = await open()
+    const { sessionId } = await here.state()
+    later()
+    refuse(how)
+    const { granted } = await signIn(here, ['poppy:read'])
+    expect([granted, asked(), (await here.state()).sessionId]).toEqual([['poppy:read'], 2, sessionId])
+    expect((await here.call('my_bookings')).status).toBe(200)
+  })
+
+  it('nothing that a conversation could be read by, has them asked when it needs the account', async () => {
+    const { here, signIn, asked, refuse, later } = await open()
+    later()
+    refuse(refusals[1]?.[1] as Refusal)
+    const error = await agentErrorOf(here.conversations.start('What are my bookings?'))
+    expect([error.code, error.action, error.scopes]).toEqual(['request_refused', 'ask_owner', ['poppy:read']])
+    await signIn(here, error.scopes ?? [])
+    const conversation = await here.conversations.start('What are my bookings?')
+    expect([(await conversation.answer()).text, asked()]).toEqual(['You have two bookings.', 2])
   })
 })
 

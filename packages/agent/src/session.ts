@@ -177,8 +177,9 @@ export function createSession(
     try {
       return await tokens.confirmAccount()
     } catch (error) {
-      if (isMendedBySignIn(error)) return false
-      throw error
+      if (!isMendedBySignIn(error)) throw error
+      await tokens.startWithoutAccount()
+      return false
     }
   }
 

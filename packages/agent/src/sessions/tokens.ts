@@ -82,6 +82,11 @@ export interface SessionTokens {
    * one. Who else asks in that moment has the same answer by the same request.
    */
   readonly confirmAccount: () => Promise<boolean>
+  /**
+   * 4.5: has there be a Session with a token, without the Account Token: for a sign-in where that can't be used. Where the Company
+   * renews the Session by the Account Token alone, it is a new one.
+   */
+  readonly startWithoutAccount: () => Promise<void>
   /** 4.5: exchanges a code; the Session is signed in and the Account Token kept. */
   readonly exchangeCode: (
     source: TokenSource,
@@ -294,6 +299,18 @@ export function createSessionTokens(
       const before = (await records.session()).tokens.find((token) => isFor(token, wanted))
       return useAccountToken(wanted, before && new Secret(before.token))
     },
+    startWithoutAccount: () =>
+      alone(async () => {
+        const wanted: TokenWanted = { kind: 'dpop', resource: undefined }
+        const session = await records.session()
+        if (fresh(session, wanted)) return
+        const source = await findSource()
+        let answer = await startOrRenew(source, session.sessionId, wanted)
+        if (session.sessionId !== null && (isOfSession(answer.failure) || answer.failure?.error === 'invalid_grant'))
+          answer = await startOrRenew(source, null, wanted)
+        if (answer.failure) throw refusal(source.name, answer.failure)
+        await keep(answer.response, wanted, source, undefined)
+      }),
     exchangeCode: (source, { code, redirectUri, verifier }) =>
       alone(async () => {
         const exchangeOnce: SignInAttempt = ({ sessionId, proofKeys }) =>
