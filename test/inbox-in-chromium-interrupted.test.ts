@@ -281,6 +281,31 @@ describe.skipIf(chromiumMissing)('an open page of the inbox', { timeout: 120_000
     expect([await flashes(), await shown(page)]).toEqual([[], []])
   })
 
+  it('goes where a link leads, though the page lost its stream while that was asked for', async () => {
+    const story = await openInboxStory(browser)
+    const page = await story.at('rita')
+    const maya = await story.begin('Get me a person.')
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const fetched = Promise.withResolvers<void>()
+    await page.route(
+      `**/conversations/${maya.id}?*`,
+      async (route) => {
+        const response = await route.fetch()
+        fetched.resolve()
+        await promise
+        await route.fulfill({ response })
+      },
+      { times: 1 },
+    )
+    await parts(page).row('A refund over the limit.').click()
+    await fetched.promise
+    await page.evaluate("dispatchEvent(new Event('offline'))")
+    resolve()
+    await parts(page).take.waitFor()
+    expect(await parts(page).alert.getByText('This could not be loaded').count()).toBe(0)
+    expect(new URL(page.url()).pathname).toMatch(new RegExp(`/${maya.id}$`))
+  })
+
   it('has nobody here again who said that they go, though it opens another stream for what it shows then', async () => {
     const { story, page } = await opened()
     const here = async () => (await story.company.conversations.colleagues()).map(({ id }) => id)

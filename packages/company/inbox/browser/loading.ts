@@ -40,7 +40,7 @@ export function ownAddress(): string {
   return query.size === 0 ? pathname : `${pathname}?${query}`
 }
 
-/** How often what came of a form is asked for anew, where something newer is shown each time. */
+/** How often something is asked for anew, where its answer is of before what is shown each time. */
 const mostTries = 5
 
 /** Makes it. */
@@ -102,8 +102,12 @@ export function makeLoading(page: Page): Loading {
     const controller = new AbortController()
     going = controller
     page.set({ loading: address, problem: null, isGone: false })
-    const answer = await ask(address, { signal: controller.signal })
-    if (controller.signal.aborted) return false
+    const { signal } = controller
+    let answer = await ask(address, { signal })
+    // What was asked before something newer was shown, or before the stream was lost, is asked for again.
+    for (let tries = 0; tries < mostTries && isOld(answer) && !signal.aborted; tries++)
+      answer = await ask(address, { signal })
+    if (signal.aborted) return false
     going = null
     const isShown = show(answer)
     page.set({ loading: null, ...(isShown || answer.kind === 'signed-out' ? {} : { problem: 'not-loaded' as const }) })
