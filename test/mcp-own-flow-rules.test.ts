@@ -51,19 +51,25 @@ async function tokensOf(answer: Promise<Response>): Promise<Tokens> {
   return (await response.json()) as Tokens
 }
 
+/** A call of a tool at the MCP server. */
+const bodyOf = (name: string) =>
+  JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: {} } })
+
+const post = (token: string, body: string | ReadableStream) =>
+  new Request(resource, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    },
+    body,
+    duplex: 'half',
+  } as RequestInit)
+
 /** Calls a scoped tool at the MCP server. */
 async function call(world: World, token: string, name = 'my_bookings'): Promise<string> {
-  const answer = await world.send(
-    new Request(resource, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${token}`,
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-      },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: {} } }),
-    }),
-  )
+  const answer = await world.send(post(token, bodyOf(name)))
   return answer.status === 200 ? '200' : outcome(answer)
 }
 
@@ -286,6 +292,20 @@ for (const { name, missing, fresh } of stores) {
       expect(row?.expires_at).toBe(world.clock.now + 30 * day)
       world.clock.now = begun + 90 * day
       expect(await outcome(await refresh(agent, first.refresh_token))).toBe('400 invalid_grant')
+    })
+
+    it('ends for a call whose body was on its way when the client revoked [4.9.at-once, 6.invalid-token]', async () => {
+      const { world, agent } = await begin()
+      const tokens = await tokensOf(swap(agent, await codeFor(world, agent)))
+      const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
+      const writer = writable.getWriter()
+      const answer = world.company.fetch(post(tokens.access_token, readable))
+      // Taken once somebody reads it, which is after the token was looked at.
+      await writer.write(new TextEncoder().encode(bodyOf('my_bookings').slice(0, 1)))
+      expect((await agent.revoke(tokens.refresh_token ?? '')).status).toBe(200)
+      world.clock.now += 2000
+      await Promise.all([writer.write(new TextEncoder().encode(bodyOf('my_bookings').slice(1))), writer.close()])
+      expect(await outcome(await answer)).toBe('401 invalid_token')
     })
 
     it('ends at once when the client revokes, or the person disconnects it [4.9.revoke, 4.9.at-once, 4.9.disconnect]', async () => {

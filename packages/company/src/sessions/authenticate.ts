@@ -48,6 +48,8 @@ export interface TokenHolder {
   readonly epoch: number
   /** Seconds since 1970. */
   readonly expiresAt: number
+  /** Whether it is of a client that signed in through MCP's own flow (6), and is worth nothing signed out. */
+  readonly ownMcpFlow: boolean
 }
 
 /** Makes a Principal of a request’s token, or throws. */
@@ -198,10 +200,11 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
   }
 }
 
-const holderOf = (principal: Principal, { epoch, expiresAt }: SessionToken): TokenHolder => ({
+const holderOf = (principal: Principal, { epoch, expiresAt, ownMcpFlow }: SessionToken): TokenHolder => ({
   principal,
   epoch,
   expiresAt,
+  ownMcpFlow,
 })
 
 /** Whether something that was shown was wrong. A nonce that has to be asked for is the way it goes. */

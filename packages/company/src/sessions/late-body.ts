@@ -30,7 +30,7 @@ const patience = 1000
  * @throws PoppyError `invalid_token` where the token or the Session is over, or its agent blocked
  */
 export async function principalStill(
-  { principal, expiresAt }: Pick<TokenHolder, 'principal' | 'expiresAt'>,
+  { principal, expiresAt, ownMcpFlow }: TokenHolder,
   {
     scope,
     now,
@@ -54,7 +54,14 @@ export async function principalStill(
     })
   if (principal.account === null) return principal
   const { account, grantId, scopes } = principalNow(principal.company, session, time)
-  if (account !== principal.account || grantId !== principal.grantId)
+  const isSignedIn = account === principal.account && grantId === principal.grantId
+  // 4.9: as for a token that comes signed out
+  if (!isSignedIn && ownMcpFlow)
+    throw new PoppyError('invalid_token', {
+      description: 'The Session Token is not valid.',
+      reason: 'signed out before the body had come',
+    })
+  if (!isSignedIn)
     return Object.freeze({ ...principal, account: null, scopes: Object.freeze([]), grantId: null })
   return Object.freeze({ ...principal, scopes: Object.freeze(intersectScopes(principal.scopes, scopes)) })
 }
