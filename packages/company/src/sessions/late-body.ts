@@ -61,7 +61,6 @@ export async function principalStill(
       description: 'The Session Token is not valid.',
       reason: 'signed out before the body had come',
     })
-  if (!isSignedIn)
-    return Object.freeze({ ...principal, account: null, scopes: Object.freeze([]), grantId: null })
+  if (!isSignedIn) return Object.freeze({ ...principal, account: null, scopes: Object.freeze([]), grantId: null })
   return Object.freeze({ ...principal, scopes: Object.freeze(intersectScopes(principal.scopes, scopes)) })
 }
