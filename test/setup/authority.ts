@@ -125,18 +125,33 @@ export const lostRoom = operation({
   reconcile: () => unknown(),
 })
 
-/** All that the store has, but the record of who looked and who is here. */
-export async function everythingIn({ query }: Database): Promise<Readonly<Record<string, readonly string[]>>> {
-  const tables = (await query.introspection.getTables()).map(({ name }) => name)
-  const kept: Record<string, readonly string[]> = {}
-  for (const name of tables.toSorted()) {
-    if (!name.startsWith('poppy_') || name === 'poppy_audit' || name === 'poppy_staff') continue
-    const rows = await query
-      .selectFrom(name as 'poppy_conversations')
-      .selectAll()
-      .execute()
-    kept[name] = rows.map((row) => JSON.stringify(row)).toSorted()
+/** By database, asked once: its tables stay. */
+const readingOf = new WeakMap<Database, { readonly tables: readonly string[]; readonly text: string }>()
+
+/** What reads all that the store has, each row as text: in one statement, for dozens would take longer than what is tried. */
+async function makeReading({ name: dialect, query, run }: Database) {
+  const all = (await query.introspection.getTables()).map(({ name }) => name).toSorted()
+  const tables = all.filter((name) => name.startsWith('poppy_') && name !== 'poppy_audit' && name !== 'poppy_staff')
+  const parts: string[] = []
+  for (const name of tables) {
+    let row = `${name}::text`
+    if (dialect === 'sqlite') {
+      const columns = (await run(`pragma table_info(${name})`, [])) as readonly { readonly name: string }[]
+      row = `json_array(${columns.map((column) => column.name).join(', ')})`
+    }
+    parts.push(`select '${name}' as name, ${row} as row from ${name}`)
   }
+  return { tables, text: parts.join(' union all ') }
+}
+
+/** All that the store has, but the record of who looked and who is here. */
+export async function everythingIn(db: Database): Promise<Readonly<Record<string, readonly string[]>>> {
+  const reading = readingOf.get(db) ?? (await makeReading(db))
+  readingOf.set(db, reading)
+  const kept: Record<string, string[]> = Object.fromEntries(reading.tables.map((name) => [name, []]))
+  const rows = (await db.run(reading.text, [])) as readonly { readonly name: string; readonly row: string }[]
+  for (const { name, row } of rows) kept[name]?.push(row)
+  for (const of of Object.values(kept)) of.sort()
   return kept
 }
 

@@ -43,7 +43,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const pages = mkdtempSync(join(tmpdir(), 'poppyseed-pages-'))
   await compilePages(pages)
   const postgres = await startPostgres()
-  project.provide('postgresUrl', 'url' in postgres ? postgres.url : null)
+  project.provide('postgresUrl', 'url' in postgres ? postgres.socketUrl : null)
   project.provide('postgresMissing', 'missing' in postgres ? postgres.missing : null)
 
   return async () => {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -37,11 +37,13 @@ export const stores: readonly {
   {
     name: 'sqlite',
     missing: null,
-    fresh: async () => freshFile(),
+    fresh: async () => copiedFile(),
     empty: async () => freshFile(),
     async lasting(context) {
       const folder = mkdtempSync(join(tmpdir(), 'poppyseed-store-'))
-      const db = await sqlite(join(folder, 'poppy.db')).open({ now: () => 0, log: silent, ...context })
+      const path = join(folder, 'poppy.db')
+      await writeTables(path)
+      const db = await sqlite(path).open({ now: () => 0, log: silent, ...context })
       const end = async () => {
         await db.close()
         rmSync(folder, { recursive: true, force: true })
@@ -71,6 +73,35 @@ function freshFile(): FreshStore {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const path = join(folder, 'poppy.db')
   return freshStore({ kind: 'sqlite', path }, (options) => sqlite(path, options))
+}
+
+/** What the two files of SQLite are once the tables are there: made once, where it is first needed. */
+let files: Promise<Readonly<Record<'' | '-proofs', Buffer>>> | undefined
+
+/** Writes them, without a row, so that the store at this path finds what its first start would have made. */
+export async function writeTables(path: string): Promise<void> {
+  files ??= makeFiles()
+  const { '': main, '-proofs': proofs } = await files
+  writeFileSync(path, main, { mode: 0o600 })
+  writeFileSync(`${path}-proofs`, proofs, { mode: 0o600 })
+}
+
+async function makeFiles(): Promise<Readonly<Record<'' | '-proofs', Buffer>>> {
+  const folder = mkdtempSync(join(tmpdir(), 'poppyseed-tables-'))
+  const path = join(folder, 'poppy.db')
+  try {
+    // Whoever closes it last has its log moved into the file.
+    await (await sqlite(path).open({ now: () => 0, log: silent })).close()
+    return { '': readFileSync(path), '-proofs': readFileSync(`${path}-proofs`) }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function copiedFile(): Promise<FreshStore> {
+  const store = freshFile()
+  if (store.address.kind === 'sqlite') await writeTables(store.address.path)
+  return store
 }
 
 function storeAt({ url, drop }: FreshSchema): FreshStore {

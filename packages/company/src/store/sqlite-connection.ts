@@ -22,6 +22,10 @@ export interface SqliteConnection extends SqliteDatabase {
   readonly committed: () => Promise<void>
   /** Moves the log into the file and empties it: what is overwritten there is in the log still. */
   readonly overwrite: () => Promise<void>
+  /** All that the main database has, as bytes; undefined where this Node can't tell. */
+  readonly image: () => Uint8Array | undefined
+  /** Becomes what an image has. To be called before anything else, where {@link SqliteConnection.image} gives one. */
+  readonly load: (image: Uint8Array) => void
   /** Whether one of Kysely's transactions is open: then a statement of somebody else's would become part of it. */
   readonly isInTransaction: () => boolean
 }
@@ -194,6 +198,9 @@ export function connect(path: string, busyTimeout: number, onQuery?: (sql: strin
     },
     committed: () => group?.settled.promise ?? Promise.resolve(),
     isInTransaction: () => isInTransaction,
+    // Since Node 24.16.
+    image: () => (typeof database.serialize === 'function' ? database.serialize() : undefined),
+    load: (image) => database.deserialize(image),
     async overwrite() {
       // Not possible inside a transaction, and somebody's may have begun meanwhile.
       while (isInTransaction) await otherWork()

@@ -13,7 +13,7 @@ import { sqlite } from './sqlite.ts'
 const company = 'https://miramar.example'
 
 async function freshFile(): Promise<FreshStore & { readonly path: string }> {
-  const store = await stores[0]?.fresh()
+  const store = await stores[0]?.empty()
   if (store?.address.kind !== 'sqlite') throw new Error('SQLite is the first of the stores')
   return { ...store, path: store.address.path }
 }
