@@ -186,6 +186,44 @@ describe('SQLite', () => {
   })
 })
 
+describe('SQLite in memory', () => {
+  const open = async () => {
+    const db = await sqlite(':memory:').open({ now: () => now, log: silent })
+    onTestFinished(db.close)
+    return db
+  }
+  const tablesOf = (db: Database) => db.run('select type, name, sql from sqlite_master order by name', [])
+
+  it('begins with the tables of the first one and none of its rows, and nobody sees another’s', async () => {
+    const first = await open()
+    await insertSession({ db: first, company }, sessionRow({ id: 'first' }))
+    const second = await open()
+    expect(await peekSession({ db: second, company }, 'first')).toBeNull()
+    await insertSession({ db: second, company }, sessionRow({ id: 'second' }))
+    expect(await peekSession({ db: first, company }, 'second')).toBeNull()
+    expect(await peekSession({ db: first, company }, 'first')).not.toBeNull()
+    const third = await open()
+    for (const id of ['first', 'second']) expect(await peekSession({ db: third, company }, id)).toBeNull()
+    expect([first, second, third].map((db) => db.marksCompleteSince)).toEqual([0, 0, 0])
+    expect(await third.health()).toEqual(await first.health())
+  })
+
+  it('has the tables that a new file has', async () => {
+    const { open: openFile } = await freshFile()
+    await open()
+    const made = await tablesOf(await openFile())
+    expect(made.length).toBeGreaterThan(50)
+    expect(await tablesOf(await open())).toEqual(made)
+  })
+
+  it('is made of what was there before anybody could write, also where several open at once', async () => {
+    const all = await Promise.all([open(), open(), open()])
+    await Promise.all(all.map((db, index) => insertSession({ db, company }, sessionRow({ id: String(index) }))))
+    const late = await open()
+    for (const id of ['0', '1', '2']) expect(await peekSession({ db: late, company }, id)).toBeNull()
+  })
+})
+
 describe('Replay marks in SQLite are complete', () => {
   async function startOf({ open }: FreshStore, at: number, machineRun: string): Promise<number> {
     const db = await open({ now: () => at }, { machineRun })
