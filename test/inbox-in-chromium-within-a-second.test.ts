@@ -67,7 +67,8 @@ describe.each(ways)('on the screens at the desk, on $name,', { timeout: 240_000 
       const story = await open()
       const page = await story.at('rita')
       const took: number[] = []
-      for (let round = 1; round <= 3; round++) {
+      // Up to three, until one of them shows it.
+      for (let round = 1; round <= 3 && !took.some((one) => one < 1_000); round++) {
         await story.company.agents.unblock(story.clientId)
         await story.signIn()
         const maya = await story.begin(`Question ${round}.`)
