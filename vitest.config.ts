@@ -36,9 +36,8 @@ export default defineConfig({
         },
       },
     ],
-    // More than the cores: what a test waits for is mostly a process, a browser, a database or a clock of its own. Not
-    // '150%': Vitest takes no more than all of them of a percentage.
-    maxWorkers: Math.ceil(availableParallelism() * 1.5),
+    // More than the cores: what a test waits for is mostly a process, a browser, a database or a clock of its own.
+    maxWorkers: availableParallelism() + 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },
