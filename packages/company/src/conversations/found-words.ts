@@ -13,7 +13,16 @@ const shownBefore = 40
 
 /** Without a difference of case, or of how an accent is written. */
 const fold = (text: string) => composed(text).toLowerCase()
-const composed = (text: string) => text.normalize('NFC')
+
+/** Marks on one letter from which on no more are put in order with them (UAX 15, stream-safe text): that takes their number squared. */
+const someMarks = 30
+const manyMarks = new RegExp(`\\p{M}{${someMarks + 1}}`, 'u')
+const withSomeMarks = new RegExp(`\\P{M}*\\p{M}{0,${someMarks}}`, 'gu')
+
+function composed(text: string): string {
+  if (!manyMarks.test(text)) return text.normalize('NFC')
+  return (text.match(withSomeMarks) ?? []).map((piece) => piece.normalize('NFC')).join('')
+}
 
 /** Whether these words are in a text. Words that stand apart in what is searched for may stand on two lines. */
 export function earFor(sought: string): (text: string) => boolean {
