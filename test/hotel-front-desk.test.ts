@@ -41,6 +41,7 @@ describe('the front desk', () => {
     const late = await talk.answer()
     expect(late.text).toContain('you can come as late as you like')
     expect(late.messages[0]?.data).toMatchObject({ check_in_from: '15:00' })
+    expect((await talk.reply('When can I arrive?')).text).toContain('ready from three in the afternoon')
     expect((await talk.reply('Which rooms are free?')).text).toContain('For which days?')
     const rooms = await talk.reply(`From ${day(200)} to ${day(202)}, for two.`)
     expect(rooms.text).toMatch(/^(One room is|\d rooms are) free\.$/)

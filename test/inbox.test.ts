@@ -189,7 +189,7 @@ describe.each(stores)('the staff inbox on $name', { timeout: 60_000 }, ({ missin
     const wrong = await rita.on(id, 'call-tool', { tool: 'book_room', 'arg.nights': 'two' })
     expect([wrong.status, wrong.view.notice?.text]).toEqual([400, 'Check Nights. Nothing was done.'])
     const proposed = await rita.on(id, 'call-tool', { tool: 'book_room', 'arg.nights': '2', 'arg.note': '' })
-    const told = 'Proposed: Book a room. It waits for the customer’s side.'
+    const told = 'Proposed: Book a room. The customer’s side decides.'
     expect([proposed.status, proposed.view.notice?.text]).toEqual([200, told])
     expect(proposed.view.conversation?.outcome).toMatchObject({ title: 'Book a room', isProposed: true, value: null })
     expect(proposed.view.conversation?.decision).toContain('2 nights in a sea view room, 260 €.')

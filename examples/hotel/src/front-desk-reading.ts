@@ -46,7 +46,7 @@ export const about = {
   cancel: /\bcancel|\bstornier/i,
   deposit: /\bdeposit|\banzahlung/i,
   celebration: /\bwedding|\bcelebrat|\bwhole house|\bhochzeit|\bfeier|\bganze haus/i,
-  late: /\b(?:late|midnight|check.?in|arrive at|arrival time)\b|\bspät|\banreisezeit|\bmitternacht/i,
+  late: /\b(?:late|midnight|check.?in|arrive at|arrival time)\b|\bwhen\b.*\barrive\b|\bspät|\banreisezeit|\bmitternacht|\bwann\b.*\b(?:ankommen|anreisen|einchecken)\b/i,
   points: /\bpoints?\b|\bloyalty|\bpunkte/i,
   bookings:
     /\b(?:my|their|her|his|our|the guest.s|existing|current) (?:bookings?|reservations?|stays?)\b|\b(?:meine|ihre|unsere) (?:buchung|reservierung)/i,

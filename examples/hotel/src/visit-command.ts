@@ -2,31 +2,43 @@ import { AgentError, type Operation } from '@poppyseed/agent'
 import { startVisitingAgent } from './agent-server.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 import { playVisit, termsAsLines, VisitError, type VisitOptions } from './visit.ts'
+import { readVisitArguments, type VisitArguments, visitUsage } from './visit-arguments.ts'
 import { type HumanVisitEnd, playHumanVisit } from './visit-human.ts'
 
 /**
  * `npm run visit -- [address] [--yes] [--human]`: the visit alone, against a hotel on this machine. Exits 0 once a room is
  * booked, 1 when a step didn't go as told, and 3 when nobody approved the booking. With `--human` the agent asks for a person of
- * the hotel, and goes on until one of them closes the conversation, or Ctrl+C; then it exits 3 where nobody came.
+ * the hotel, and goes on until one of them closes the conversation, or Ctrl+C; then it exits 3 where nobody came. 2 is for words
+ * that it doesn't understand.
  */
 
-const flags = ['--yes', '--human']
-const words = process.argv.slice(2)
+const { address, isYes, isHuman } = told()
 const isTerminal = process.stdin.isTTY === true
-const isYes = words.includes('--yes')
-const address = words.find((word) => !flags.includes(word)) ?? `http://localhost:${process.env.PORT ?? 4000}`
 
 let step = 0
 const say = (line: string) => console.log(`${String(++step).padStart(2)}. ${line}`)
 const { agent, close } = await startVisitingAgent()
 try {
-  if (words.includes('--human')) await visitPeople()
+  if (isHuman) await visitPeople()
   else await visit()
 } catch (error) {
   console.error(`\nThe visit to ${address} stopped after step ${step}. ${sentenceOf(error)}`)
   process.exitCode = 1
 } finally {
   await close()
+}
+
+/** What stands behind `--`. Help and what isn't understood end the program here, before anything is opened. */
+function told(): VisitArguments {
+  try {
+    const read = readVisitArguments(process.argv.slice(2), process.env.PORT)
+    if (read !== 'help') return read
+    console.log(visitUsage)
+    process.exit(0)
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : 'That was not understood.'}\n\n${visitUsage}`)
+    process.exit(2)
+  }
 }
 
 async function visit(): Promise<void> {

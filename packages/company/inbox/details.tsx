@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact'
 import type { AccountView, ConversationView } from '../src/inbox/view.ts'
 import { AuditLines } from './audit-lines.tsx'
+import { Data, Grid } from './data.tsx'
 import { Icon } from './icons.tsx'
-import { Act, Data, Grid, Host, Rights, Send } from './pieces.tsx'
+import { Act, Host, Rights, Send } from './pieces.tsx'
 import { Tools } from './tools.tsx'
 import { useUi } from './ui.ts'
 

@@ -1,6 +1,8 @@
 import type { OperationCard, OperationDetails } from '../src/inbox/view.ts'
 import { AuditLines } from './audit-lines.tsx'
-import { Act, Data, Field, Host, Send, useEntered } from './pieces.tsx'
+import { Data } from './data.tsx'
+import { Icon } from './icons.tsx'
+import { Act, Field, Host, Send, useEntered } from './pieces.tsx'
 import { ConfirmableUntil, Moment, UnknownSince } from './times.tsx'
 import { ToolInput } from './tool-input.tsx'
 import { entryId, listQuery, sayNamed, useUi } from './ui.ts'
@@ -133,7 +135,8 @@ export function OperationPage({ operation }: { readonly operation: OperationDeta
     <section class="thread" aria-labelledby="thread-title" id="thread" tabIndex={-1}>
       <header class="thread-head">
         <a class="back" href={`${view.path}${listQuery(view)}`} data-back="">
-          {say('back')}
+          <Icon name="back" />
+          <span class="hidden">{say('back')}</span>
         </a>
         <div class="who">
           <h1 id="thread-title" tabIndex={-1}>

@@ -1,5 +1,5 @@
 import { type ComponentChildren, Fragment } from 'preact'
-import type { Readable, RightView } from '../src/inbox/view.ts'
+import type { RightView } from '../src/inbox/view.ts'
 import { Icon } from './icons.tsx'
 import { useUi } from './ui.ts'
 
@@ -128,87 +128,6 @@ export function Host({ host, isVerified = false }: { readonly host: string; read
         </span>
       )}
     </span>
-  )
-}
-
-/** Data as a person reads it. What strangers wrote stays text. */
-export function Data({ data, label }: { readonly data: Readable; readonly label: string }) {
-  if (data.kind === 'value')
-    return (
-      <span class="text" dir="auto">
-        {data.text}
-      </span>
-    )
-  if (data.kind === 'list')
-    return (
-      <ul class="data-list">
-        {data.items.map((item, index) => (
-          <li key={index}>
-            <Data data={item} label={label} />
-          </li>
-        ))}
-      </ul>
-    )
-  if (data.kind === 'fields')
-    return (
-      <table class="data data-fields" aria-label={label}>
-        <tbody>
-          {data.fields.map(({ name, value }, index) => (
-            <tr key={index}>
-              <th scope="row">
-                <bdi>{name}</bdi>
-              </th>
-              <td>
-                <Data data={value} label={`${label}: ${name}`} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    )
-  return <Grid title={label} columns={data.columns} rows={data.rows} />
-}
-
-/** Characters of a number or a code that stays on one line, so that it can be read off. */
-const mostOfCode = 12
-const isCode = (cell: string) => cell.length <= mostOfCode && !/\s/.test(cell)
-
-/** A table that scrolls by itself where it is wider than its place. */
-export function Grid({
-  title,
-  columns,
-  rows,
-}: {
-  readonly title: string
-  readonly columns: readonly string[]
-  readonly rows: readonly (readonly string[])[]
-}) {
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
-    <section class="scrolls" aria-label={title} tabIndex={0}>
-      <table class="data">
-        <thead>
-          <tr>
-            {columns.map((column, index) => (
-              <th key={index} scope="col">
-                <bdi>{column}</bdi>
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, index) => (
-            <tr key={index}>
-              {row.map((cell, place) => (
-                <td key={place} class={isCode(cell) ? 'code-cell' : undefined}>
-                  <bdi>{cell}</bdi>
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
   )
 }
 

@@ -1,6 +1,7 @@
 import type { ConversationView, ToolOutcomeView, ToolView } from '../src/inbox/view.ts'
+import { Data } from './data.tsx'
 import { Icon } from './icons.tsx'
-import { Act, Data, Send, useEntered } from './pieces.tsx'
+import { Act, Send, useEntered } from './pieces.tsx'
 import { ToolInput } from './tool-input.tsx'
 import { useUi } from './ui.ts'
 

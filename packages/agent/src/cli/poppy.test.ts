@@ -141,6 +141,8 @@ describe('poppy', () => {
     ]) {
       expect([args, (await poppy(...args)).code]).toEqual([args, 2])
     }
+    // What a command lacks is told with that command's help, not with the list of all of them.
+    expect((await poppy('call', fake.origin)).err).toContain('Try: poppy call --help')
     const unknown = await poppy('call', fake.origin, 'nonesuch')
     expect([unknown.code, unknown.err]).toEqual([1, expect.stringContaining(`Try: poppy tools ${fake.origin}`)])
     fake.switches.limit = { path: '/api/', times: 9, retryAfter: '3600' }

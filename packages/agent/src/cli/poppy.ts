@@ -37,6 +37,7 @@ export async function runPoppy(args: readonly string[], around: Surroundings): P
     program
       .command(usage)
       .description(description)
+      .showHelpAfterError(`Try: poppy ${usage.split(' ', 1)[0]} --help`)
       .option('--home <folder>', 'where identity and state are kept (default: $POPPY_HOME or ~/.poppy)')
       .option('--json', 'one JSON value a line, for programs')
       .exitOverride()

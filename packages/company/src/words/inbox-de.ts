@@ -212,7 +212,7 @@ export const inboxDe: InboxWords = {
   'inbox.tool.listHint': 'Eines pro Zeile',
   'inbox.outcome': 'Was dabei herauskam',
   'inbox.outcome.done': 'Ausgeführt: {tool}',
-  'inbox.outcome.proposed': 'Vorgeschlagen: {tool}. Es wartet auf die Kundenseite.',
+  'inbox.outcome.proposed': 'Vorgeschlagen: {tool}. Die Kundenseite entscheidet.',
   'inbox.outcome.refused': 'Nicht gelungen: {tool}',
   'inbox.outcome.nothing': 'Es kam keine Antwort.',
   'inbox.outcome.needsSignIn': 'Der Kunde muss sich anmelden, mit dem Konto, mit dem diese Unterhaltung begann.',

@@ -220,7 +220,7 @@ export const inboxEn = {
   'inbox.tool.listHint': 'One on each line',
   'inbox.outcome': 'What came of it',
   'inbox.outcome.done': 'Done: {tool}',
-  'inbox.outcome.proposed': 'Proposed: {tool}. It waits for the customer’s side.',
+  'inbox.outcome.proposed': 'Proposed: {tool}. The customer’s side decides.',
   'inbox.outcome.refused': 'Did not work: {tool}',
   'inbox.outcome.nothing': 'It answered nothing.',
   'inbox.outcome.needsSignIn': 'The customer has to sign in, with the account that this conversation began with.',
