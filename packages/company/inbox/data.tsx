@@ -62,7 +62,7 @@ const isCode = (cell: string) => cell.length <= mostOfCode && !/\s/.test(cell)
 
 /** Characters up to which a column grows with what is in it, and those that a table may have side by side. */
 const mostOfColumn = 24
-const mostOfRow = 60
+const mostOfRow = 70
 
 /** Whether the table is too wide to be read: its columns would stand outside, or be a word wide and very high. */
 function isWide(columns: readonly string[], rows: readonly (readonly string[])[]): boolean {
