@@ -66,10 +66,12 @@ export async function engines(
     tools = [],
     turnTimeout = 20_000,
     whoComes = async () => ({ comes: true }),
+    watch,
   }: {
     readonly tools?: readonly Tool[]
     readonly turnTimeout?: number
     readonly whoComes?: TurnEngineParts['people']['whoComes']
+    readonly watch?: NonNullable<TurnEngineParts['watch']>
   } = {},
 ): Promise<Engines> {
   const clock = { now }
@@ -92,6 +94,7 @@ export async function engines(
       ...base,
       agent,
       registry,
+      ...(watch === undefined ? {} : { watch }),
       supports: async () => true,
       changes: { ...base.changes, piece: (_, piece) => void pieces.push(piece) },
       people: { ...base.people, whoComes },

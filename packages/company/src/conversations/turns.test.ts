@@ -45,6 +45,36 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
     return { ...all, first: all.here[0] as EngineHere, second: all.here[1] as EngineHere }
   }
 
+  test('that whatever watches it keeps from running is kept by nobody, and runs when its lease is over', async () => {
+    let isBroken = true
+    const watch = {
+      cause: () => undefined,
+      handoff: () => {},
+      delivery: <T>(_about: unknown, run: () => Promise<T>) => run(),
+      observe: () => () => {},
+      turn: <T>(_about: unknown, run: () => Promise<T>) => {
+        if (isBroken) throw new Error('no span')
+        return run()
+      },
+    }
+    const { scope, clock, engine, idle, errors, parts } = await one(
+      async function* () {
+        yield { type: 'text', text: 'Yes.' }
+      },
+      { watch },
+    )
+    const left = vi.spyOn(parts.changes, 'leave')
+    const { id } = await startConversation(scope)
+    engine.begin(dueTurn(id))
+    await idle()
+    expect([errors, left.mock.calls.length, engine.size()]).toEqual([['a turn could not be run'], 1, 0])
+    isBroken = false
+    clock.now += 31_000
+    await engine.sweep()
+    await idle()
+    expect((await told(scope, id)).slice(-2)).toEqual(['agent: Yes.', 'idle/agent'])
+  })
+
   test('answers a message: pieces of text as they come, then the message under the same id, then idle', async () => {
     let seen: Turn | undefined
     const { scope, engine, idle, pieces } = await one(async function* (turn) {

@@ -132,15 +132,20 @@ export function createTurnEngine(parts: TurnEngineParts): TurnEngine {
     }
     if (isStopped()) here.leave('closing')
     const unwatch = watchOver(row, () => here.leave('lost'))
-    const run = () => runTurn(parts, row, stop.signal).finally(unwatch)
+    const run = () => runTurn(parts, row, stop.signal)
     const { cause } = here
     here.cause = undefined
     const about = { conversationId: id, clientId: row.client_id, attempt: row.attempts, cause }
-    const end = await (watch?.turn(about, run, outcomeOf) ?? run())
+    const end = await takeTurn().finally(unwatch)
     if (end.how === 'ended') return
     if (end.how === 'stopped' && reasonOf() === 'closing') return handBack(row)
     // Whoever has the conversation now doesn't wait for what this one still says.
     void parts.track(keepDraft(id, end.late))
+
+    // Whatever watches it may fail before it begins: then nobody keeps it, and its lease runs out.
+    async function takeTurn(): Promise<TurnEnd> {
+      return watch?.turn(about, run, outcomeOf) ?? run()
+    }
 
     function reasonOf(): Left | null {
       return why
