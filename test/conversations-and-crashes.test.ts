@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ConversationPoint } from '../packages/company/src/faults/faults.ts'
 import { startAnswering } from './setup/answering.ts'
-import { converse, said, standingOf, words } from './setup/converse.ts'
+import { converse, pageOf, said, standingOf, words } from './setup/converse.ts'
 import { follow } from './setup/follow.ts'
 import { stores } from './setup/stores.ts'
 
@@ -96,6 +96,31 @@ describe.each(here.length > 0 && here[0]?.missing === null ? here : stores)(
         const proposals = company.records().filter((line) => line.startsWith('propose'))
         expect(proposals).toHaveLength(6)
         expect(new Set(proposals).size).toBe(5)
+      },
+    )
+
+    it.skipIf(missing)(
+      'that dies between the writes of what staff propose has all of it or nothing, and the same form proposes it once [K54]',
+      async () => {
+        const company = await startAnswering(await fresh(), { processes: 1 })
+        const at = converse(company.agent, company.token)
+        for (const point of ['proposing', 'proposed'] as const) {
+          const { conversation_id: id } = await standingOf(await at.start(said('Which room?')))
+          await follow(at, id)
+          await company.killAt(0, point)
+          await company.staffPropose(0, id).catch(() => null)
+          await company.ended(0)
+          await company.start(0)
+          for (let times = 0; times < 2; times++)
+            expect([point, await (await company.staffPropose(0, id)).json()]).toMatchObject([
+              point,
+              { ok: true, operation: { state: 'proposed', summary: 'One night: by Rita' } },
+            ])
+          const told = words((await pageOf(await at.read(id))).events)
+          expect([point, ...told.slice(-2)]).toEqual([point, 'idle/human', 'human: One night: by Rita'])
+        }
+        // Of the first nothing was kept; the second was there.
+        expect(company.records().filter((line) => line.startsWith('propose'))).toHaveLength(3)
       },
     )
 

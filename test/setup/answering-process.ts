@@ -19,7 +19,8 @@ import { secret } from './world-config.ts'
 
 /**
  * A Company in a process of its own whose agent looks something up and answers, and that kills itself where it is told to:
- * `POST /test-kill/{point}`. `POST /test-clock/{milliseconds}` moves its clock and has it look after what is due.
+ * `POST /test-kill/{point}`. `POST /test-clock/{milliseconds}` moves its clock and has it look after what is due. By
+ * `POST /test-staff/{conversation}` a member of staff takes it and proposes a room, by the same form each time.
  */
 
 /** What an instance is told. */
@@ -49,6 +50,7 @@ if (process.argv[2] !== undefined) {
     webhooks = [],
   } = JSON.parse(process.argv[2]) as AnsweringTask
   const clock = { now }
+  const rita = { id: 'rita', name: 'Rita' }
   let killAt: FaultPoint | null = null
   const ignore = () => {}
 
@@ -122,7 +124,18 @@ if (process.argv[2] !== undefined) {
       clock.now = Number(value)
       while (!(await company.work()).isDone);
     }
-    response.end('{}')
+    let answer: unknown = {}
+    if (what === 'test-staff') {
+      await company.conversations.take(value, rita)
+      answer = await company.conversations.callTool(
+        value,
+        rita,
+        'book_room',
+        { question: 'by Rita' },
+        { key: `form-${value}` },
+      )
+    }
+    response.end(JSON.stringify(answer))
   }
 
   const server = createServer((request, response) => {

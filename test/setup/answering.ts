@@ -25,6 +25,8 @@ export interface Answering {
   readonly close: (number: number) => Promise<void>
   /** Has a process kill itself at a point. */
   readonly killAt: (number: number, point: FaultPoint) => Promise<void>
+  /** Has staff take a conversation at a process and propose a room in it, by one form; gives what came of it. */
+  readonly staffPropose: (number: number, id: string) => Promise<Response>
   /** Asks a process for a stream of events (7.6), whatever it answers. */
   readonly stream: (id: string, how: StreamedFrom) => Promise<IncomingMessage>
   /** Resolves when a process has ended. */
@@ -127,6 +129,7 @@ export async function startAnswering(
       return ask(new Request(url + query, { headers }), { port: portOf(number), agent: false })
     },
     killAt: async (number, point) => void (await order(`/test-kill/${point}`, number)),
+    staffPropose: (number, id) => order(`/test-staff/${id}`, number),
     ended,
     async moveClock(milliseconds) {
       clock.now += milliseconds
