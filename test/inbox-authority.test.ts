@@ -146,6 +146,28 @@ describe.each(stores)('the staff inbox on $name', { timeout: 120_000 }, ({ missi
     }
   })
 
+  test('shows nothing, and says of nobody that they looked, where a browser asks for what nobody sees: an image of the company’s own pages, a page ahead', async () => {
+    const store = await fresh()
+    const made = await desk(store.store())
+    const db = await store.open()
+    const reading = (spot: Spot) => all(spot) && spot.method === 'GET'
+    for (const from of [
+      { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' },
+      { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' },
+      {
+        'sec-fetch-site': 'none',
+        'sec-fetch-mode': 'navigate',
+        'sec-fetch-dest': 'document',
+        'sec-purpose': 'prefetch;prerender',
+      },
+    ]) {
+      const caller = { ...made.omar, headers: { ...made.omar.headers, ...from } }
+      const [audit, here] = [await made.staff.audit(), await made.staff.colleagues()]
+      expect([from, await attack(made, db, caller, reading)]).toEqual([from, each(reading, () => 403)])
+      expect([await made.staff.audit(), await made.staff.colleagues()]).toEqual([audit, here])
+    }
+  })
+
   test('knows nothing of another Company on the same database, with the same secret or another', async () => {
     const store = await fresh()
     const made = await desk(store.store())

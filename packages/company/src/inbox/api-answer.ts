@@ -8,6 +8,7 @@ import { writeApiDocument } from './api-document.ts'
 import type { ApiOperation } from './api-operation.ts'
 import { apiOperations } from './api-operations.ts'
 import type { ApiEndpoint } from './api-paths.ts'
+import { isUnseen } from './own-reads.ts'
 import type { InboxParts } from './parts.ts'
 import type { SignedInStaff } from './settings.ts'
 import { isStillStaff, staffOf } from './staff-member.ts'
@@ -69,7 +70,7 @@ export function failedApi(error: unknown, { log, random }: InboxParts): Response
  * sends carries the cookie of whoever looks at it.
  */
 async function whoAsks(request: Request, { parts, browser }: ApiRequest): Promise<SignedInStaff | Response> {
-  if (isFromElsewhere(request, parts.origin)) {
+  if (isFromElsewhere(request, parts.origin) || isUnseen(request)) {
     countWrong(request, parts)
     return refusal('access_denied', 403, 'Requests of pages at other sites are refused.')
   }
