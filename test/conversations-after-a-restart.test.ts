@@ -7,15 +7,14 @@ import { createInterface } from 'node:readline'
 import { fileStore, generateKey } from '@poppyseed/agent'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { ConversationTask } from './setup/conversation-process.ts'
+import { processScript } from './setup/process-scripts.ts'
 import { saying, talking } from './setup/talks.ts'
 
 // The Personal Agent's process is killed in the middle of a conversation, or there are two of them: what was on its way is said
 // once, and what was read goes on where it was handled.
 
-const script = join(import.meta.dirname, 'setup', 'conversation-process.ts')
-
 function start(task: ConversationTask) {
-  const child = spawn(process.execPath, ['-C', '@poppyseed/source', script, JSON.stringify(task)], {
+  const child = spawn(process.execPath, [processScript('conversation-process'), JSON.stringify(task)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const ended = once(child, 'exit')

@@ -7,12 +7,11 @@ import { createInterface } from 'node:readline'
 import { fileStore, generateKey, type StandingPermission } from '@poppyseed/agent'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { OperationTask } from './setup/operation-process.ts'
+import { processScript } from './setup/process-scripts.ts'
 import { type Proposal, proposedTable } from './setup/proposals.ts'
 
 // The Personal Agent's process is killed between any two steps of a confirmation, or there are two of them: what was approved
 // is confirmed once and followed to its end, and nobody is asked twice.
-
-const script = join(import.meta.dirname, 'setup', 'operation-process.ts')
 
 interface Running {
   readonly says: (line: string) => Promise<void>
@@ -22,7 +21,7 @@ interface Running {
 }
 
 function start(task: OperationTask): Running {
-  const child = spawn(process.execPath, ['-C', '@poppyseed/source', script, JSON.stringify(task)], {
+  const child = spawn(process.execPath, [processScript('operation-process'), JSON.stringify(task)], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   const ended = once(child, 'exit')

@@ -14,7 +14,6 @@ import { postgres } from '../../packages/company/src/store/postgres.ts'
 import { sqlite } from '../../packages/company/src/store/sqlite.ts'
 import { tool } from '../../packages/company/src/tools/tool.ts'
 import type { StoreAddress } from './store-process.ts'
-import { knowPages } from './tsx-loader.ts'
 import { secret } from './world-config.ts'
 
 /**
@@ -39,7 +38,6 @@ export interface AnsweringTask {
 }
 
 if (process.argv[2] !== undefined) {
-  knowPages()
   const {
     address,
     origin,

@@ -9,6 +9,7 @@ import type { FaultPoint } from '../../packages/company/src/faults/faults.ts'
 import type { AnsweringTask } from './answering-process.ts'
 import { lists } from './bookings.ts'
 import { ask, isRunning, send, startListening } from './child-process.ts'
+import { processScript } from './process-scripts.ts'
 import type { FreshStore } from './stores.ts'
 import { makeWireAgent, type WireAgent } from './wire-agent.ts'
 import type { Tokens } from './world.ts'
@@ -86,7 +87,7 @@ export async function startAnswering(
       pause,
       webhooks,
     }
-    const script = join(import.meta.dirname, 'answering-process.ts')
+    const script = processScript('answering-process')
     const { child, line } = await startListening(script, [JSON.stringify(task)], { whenOver: onTestFinished })
     running[number] = { port: Number(line), child }
   }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
 
-/** Processes that are started from our sources, and requests to what listens there under another name. */
+/** Processes of tests, and requests to what listens there under another name. */
 
 /** A process that listens. */
 export interface Listening {

@@ -6,7 +6,6 @@ import { toNodeHandler } from '../../packages/company/src/node/handler.ts'
 import { postgres } from '../../packages/company/src/store/postgres.ts'
 import { sqlite } from '../../packages/company/src/store/sqlite.ts'
 import type { StoreAddress } from './store-process.ts'
-import { knowPages } from './tsx-loader.ts'
 import { secret, testTools } from './world-config.ts'
 
 /** A whole instance of a Company in a process of its own: opens the database, listens, prints its port. */
@@ -56,7 +55,6 @@ function deskAccount(request: Request) {
 }
 
 if (process.argv[2] !== undefined) {
-  knowPages()
   const task = JSON.parse(process.argv[2]) as InstanceTask
   const { address, documents } = task
   const clock = { now: task.now }

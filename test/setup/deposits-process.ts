@@ -10,7 +10,6 @@ import { failed, succeeded } from '../../packages/company/src/operations/outcome
 import { postgres } from '../../packages/company/src/store/postgres.ts'
 import { sqlite } from '../../packages/company/src/store/sqlite.ts'
 import type { StoreAddress } from './store-process.ts'
-import { knowPages } from './tsx-loader.ts'
 import { secret } from './world-config.ts'
 
 /**
@@ -35,7 +34,6 @@ export interface DepositsTask {
 export type DeathPoint = OperationPoint | 'performing'
 
 if (process.argv[2] !== undefined) {
-  knowPages()
   const { address, origin, now, documents, payments, records } = JSON.parse(process.argv[2]) as DepositsTask
   const clock = { now }
   let killAt: DeathPoint | null = null

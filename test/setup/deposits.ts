@@ -10,6 +10,7 @@ import { lists } from './bookings.ts'
 import { isRunning, send, startListening } from './child-process.ts'
 import { exchange, getCode } from './consent.ts'
 import type { DeathPoint, DepositsTask } from './deposits-process.ts'
+import { processScript } from './process-scripts.ts'
 import type { FreshStore } from './stores.ts'
 import { makeWireAgent, type WireAgent } from './wire-agent.ts'
 import type { Tokens } from './world.ts'
@@ -107,7 +108,7 @@ export async function startDeposits(
       payments: { address, key },
       records,
     }
-    const script = join(import.meta.dirname, 'deposits-process.ts')
+    const script = processScript('deposits-process')
     const { child, line } = await startListening(script, [JSON.stringify(task)], { whenOver: onTestFinished })
     running[number] = { port: Number(line), child }
   }

@@ -11,7 +11,7 @@ import { buildInbox } from '../../packages/company/build-inbox.ts'
 import { inflateChromium } from './chromium.ts'
 import { folderInMemory } from './memory.ts'
 import { startPostgres } from './postgres-server.ts'
-import { compilePages } from './tsx-loader.ts'
+import { makeProcessScripts } from './process-scripts.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -40,15 +40,15 @@ export default async function setup(project: TestProject): Promise<() => Promise
   // Workers and their processes inherit it, as the database server does.
   const folder = folderInMemory()
   if (folder) process.env.TMPDIR = folder.path
-  const pages = mkdtempSync(join(tmpdir(), 'poppyseed-pages-'))
-  await compilePages(pages)
+  const scripts = mkdtempSync(join(tmpdir(), 'poppyseed-processes-'))
+  await makeProcessScripts(scripts)
   const postgres = await startPostgres()
   project.provide('postgresUrl', 'url' in postgres ? postgres.socketUrl : null)
   project.provide('postgresMissing', 'missing' in postgres ? postgres.missing : null)
 
   return async () => {
     if ('url' in postgres) await postgres.stop()
-    rmSync(pages, { recursive: true, force: true })
+    rmSync(scripts, { recursive: true, force: true })
     folder?.remove()
   }
 }

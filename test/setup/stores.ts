@@ -9,6 +9,7 @@ import type { Database, Logger, Store, StoreContext } from '../../packages/compa
 import { postgres } from '../../packages/company/src/store/postgres.ts'
 import { type SqliteOptions, sqlite } from '../../packages/company/src/store/sqlite.ts'
 import { copiedDatabase, type FreshSchema, freshSchema, postgresMissing } from './postgres.ts'
+import { processScript } from './process-scripts.ts'
 import type { StoreAddress, StoreTask } from './store-process.ts'
 
 /** The two databases, so that each storage test runs on both: `describe.each(stores)('…', ({ missing, fresh }) => …)`. */
@@ -159,12 +160,9 @@ export async function killHalfway(address: StoreAddress, task: StoreTask): Promi
 }
 
 function startProcess(address: StoreAddress, task: StoreTask) {
-  const script = join(import.meta.dirname, 'store-process.ts')
-  const child = spawn(
-    process.execPath,
-    ['--conditions', '@poppyseed/source', script, JSON.stringify({ address, task })],
-    { stdio: ['pipe', 'pipe', 'inherit'] },
-  )
+  const child = spawn(process.execPath, [processScript('store-process'), JSON.stringify({ address, task })], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
   onTestFinished(() => void child.kill())
   // A process that failed has no ear for the signal; what it lacks is its result.
   child.stdin.on('error', ignore)

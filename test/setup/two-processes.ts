@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { ask, send, startListening } from './child-process.ts'
 import { clockPath, type InstanceTask } from './company-process.ts'
 import { freshSchema } from './postgres.ts'
+import { processScript } from './process-scripts.ts'
 import type { StoreAddress } from './store-process.ts'
 import { makeWireAgent, type WireAgent } from './wire-agent.ts'
 
@@ -105,7 +106,7 @@ async function freshDatabase(): Promise<Database> {
 }
 
 async function startInstance(task: InstanceTask) {
-  const script = join(import.meta.dirname, 'company-process.ts')
+  const script = processScript('company-process')
   const { line, end } = await startListening(script, [JSON.stringify(task)])
   return { port: Number(line), end }
 }

@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { processScript } from '../../../../test/setup/process-scripts.ts'
 import { startFakeCompany } from '../../test/fake-company.ts'
 import { startVisit, type Visit } from '../../test/visit.ts'
 import { createPersonalAgent, fileStore, generateKey, memoryStore } from '../index.ts'
 
-const script = fileURLToPath(new URL('../../test/agent-process.ts', import.meta.url))
 const command = fileURLToPath(new URL('../cli/main.ts', import.meta.url))
 
 interface Running {
@@ -21,7 +21,7 @@ interface Running {
 }
 
 function start(task: Record<string, unknown>): Running {
-  const child = spawn(process.execPath, ['-C', '@poppyseed/source', script, JSON.stringify(task)], {
+  const child = spawn(process.execPath, [processScript('agent-process'), JSON.stringify(task)], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))
