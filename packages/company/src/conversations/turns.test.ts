@@ -10,6 +10,7 @@ import { insertSession } from '../sessions/store.ts'
 import { tool } from '../tools/tool.ts'
 import { closed, decision, directOpened } from './conversation.ts'
 import { handedOff } from './handoff.ts'
+import { handedBack, taken } from './held.ts'
 import { withConversation } from './ledger.ts'
 import { notesOf } from './notes.ts'
 import type { ConversationParts } from './parts.ts'
@@ -245,6 +246,27 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
     expect(await told(scope, id)).toEqual([question, 'working/agent', 'agent: I look.', 'idle/human'])
     expect(await notesOf(scope, id)).toMatchObject([
       { kind: 'draft', who: '{"agent":true}', text: 'The suite costs 300 €.' },
+    ])
+  })
+
+  test('that a person took over and gave back says nothing any more, also where its instance has heard of neither', async () => {
+    const going = slow('I look.', 'The suite costs 300 €.')
+    const { first, second, clock } = await two([going.agent, going.agent])
+    const { id } = await startConversation(first.scope)
+    first.engine.begin(dueTurn(id))
+    await going.begun
+    const staff = { id: 'ada', name: 'Ada' }
+    const unheard = { ...second.parts, changes: { ...second.parts.changes, changed() {} } }
+    await withConversation(unheard, id, (row) => taken(row, staff))
+    const last = { id: 'msg_last', text: 'It is 250 €.' }
+    await withConversation(unheard, id, (row) => handedBack(row, { staff, now: clock.now, last }))
+    going.goOn()
+    await first.idle()
+    expect((await told(second.scope, id)).slice(2)).toEqual([
+      'agent: I look.',
+      'idle/human',
+      'human: It is 250 €.',
+      'idle/agent',
     ])
   })
 
