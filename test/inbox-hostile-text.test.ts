@@ -80,6 +80,24 @@ describe('what strangers wrote, on the pages of staff', () => {
     )
   })
 
+  it('is no word of the company’s: a language is one, and nothing that a tag may say beside', async () => {
+    const world = await openBookings({ conversations: {}, ...staffLogin })
+    const rita = atDesk(world, 'rita')
+    await rita.page()
+    const { access_token } = await world.start()
+    const talk = converse(world.agent, access_token)
+    for (const [locale, shown] of [
+      ['x-signed-in', null],
+      ['signed-in', null],
+      ['de-AT-x-signed-in', 'de-AT'],
+      ['zh-Hant-TW', 'zh-Hant-TW'],
+    ] as const) {
+      const { conversation_id: id } = await standingOf(await talk.start(said('Hello', { context: { locale } })))
+      expect([locale, (await rita.open(id)).personLocale]).toEqual([locale, shown])
+      expect((await rita.page(`/conversations/${id}`)).text).not.toMatch(/fact-language[^<]*signed/)
+    }
+  })
+
   it('is text in what they propose, and in what came of it', async () => {
     const world = await openBookings({
       ...staffLogin,

@@ -3,6 +3,7 @@ import { agentNames } from '../agents/store.ts'
 import { listeningNow } from '../conversations/listening.ts'
 import type { ConversationRecord } from '../conversations/staff-view.ts'
 import { inPlainSight } from '../operations/terms.ts'
+import { readTag } from '../words/negotiate.ts'
 import type { InboxParts } from './parts.ts'
 import { signedInConversations } from './signed-in-store.ts'
 import type { ConversationRowView } from './view.ts'
@@ -44,7 +45,8 @@ export async function rowsOf(
       host: agent.host,
       claimedName: name === undefined ? null : cleanAgentName(name, agent.host),
       isSignedIn: signedIn.has(id),
-      personLocale: typeof context.locale === 'string' ? inPlainSight(context.locale) : null,
+      // A tag may be of any words, such as `x-signed-in`: they would stand among those of the company.
+      personLocale: typeof context.locale === 'string' ? readTag(context.locale) : null,
       isUserAvailable: typeof context.user_available === 'boolean' ? context.user_available : null,
       isDirect: record.parent !== null,
       isConnected: agentNow?.isConnected ?? null,
