@@ -24,7 +24,7 @@ export function Bar() {
       <details class="menu">
         <summary class="button">
           <span class="hidden">{say('menu')}: </span>
-          {view.me.name}
+          <span class="my-name">{view.me.name}</span>
         </summary>
         <div class="menu-box">
           <p class="label">{say('here')}</p>
