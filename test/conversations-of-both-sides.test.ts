@@ -1,17 +1,8 @@
-import {
-  type Conversation,
-  type ConversationEvent,
-  createPersonalAgent,
-  generateKey,
-  memoryStore,
-  type PersonalAgent,
-} from '@poppyseed/agent'
+import type { Conversation, ConversationEvent } from '@poppyseed/agent'
 import type { CompanyAgent } from 'poppyseed'
 import { describe, expect, it } from 'vitest'
-import { createPerson } from '../examples/hotel/src/person.ts'
+import { openAgentAtSite } from './setup/agent-at-site.ts'
 import { bookings, type Counts } from './setup/bookings.ts'
-import { listen } from './setup/listen.ts'
-import { guests, openSite } from './setup/site.ts'
 import { followed, told } from './setup/talks.ts'
 
 // Our Personal Agent in conversation with our Company, over real HTTP.
@@ -33,35 +24,12 @@ const frontDesk: CompanyAgent = async function* (turn) {
 
 async function open() {
   const counts: Counts = { propose: 0, perform: 0 }
-  const site = await openSite({ operations: bookings(counts), agent: frontDesk })
-  const keys = [await generateKey()]
-  let agent: PersonalAgent | undefined
-  await listen((origin) => {
-    const made = createPersonalAgent({
-      clientId: `${origin}/agent.json`,
-      name: 'Test Agent',
-      keys,
-      store: memoryStore(),
-      allowHttp: true,
-    })
-    agent = made
-    return made.fetch
-  })
-  const company = await (agent as unknown as PersonalAgent).forUser('maya').company(site.origin)
+  const { site, company, asked, signIn } = await openAgentAtSite({ operations: bookings(counts), agent: frontDesk })
   const here = company.session()
-  const asked: (readonly string[])[] = []
-  const signIn = async ({ scopes }: { readonly scopes: readonly string[] }) => {
-    asked.push(scopes)
-    return here.signIn({
-      scopes,
-      open: async (url) => {
-        const person = createPerson()
-        const consent = await person.submit(await person.open(url), guests.maya)
-        await person.submit(consent, { scope: scopes, decision: 'approve' })
-      },
-    })
+  return {
+    ...{ site, here, asked, counts },
+    signIn: ({ scopes }: { readonly scopes: readonly string[] }) => signIn(here, scopes),
   }
-  return { site, here, signIn, asked, counts }
 }
 
 describe('our two sides', () => {

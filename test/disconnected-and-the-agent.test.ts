@@ -1,10 +1,7 @@
-import { createPersonalAgent, generateKey, memoryStore, type PersonalAgent, type Session } from '@poppyseed/agent'
 import type { CompanyAgent } from 'poppyseed'
 import { describe, expect, it } from 'vitest'
-import { createPerson } from '../examples/hotel/src/person.ts'
+import { openAgentAtSite } from './setup/agent-at-site.ts'
 import { agentErrorOf } from './setup/hostile-company.ts'
-import { listen } from './setup/listen.ts'
-import { guests, openSite } from './setup/site.ts'
 
 // 4.9: a person ends an agent's access on the Company's own page, or takes a part of it away, and the agent isn't told. What it
 // has kept says otherwise until it asks, so it asks before it says anything of it.
@@ -15,45 +12,15 @@ const frontDesk: CompanyAgent = async function* (turn) {
 }
 
 async function open() {
-  const site = await openSite({ agent: frontDesk })
-  const keys = [await generateKey()]
   const paths: string[] = []
-  let agent: PersonalAgent | undefined
-  await listen((origin) => {
-    const made = createPersonalAgent({
-      clientId: `${origin}/agent.json`,
-      name: 'Test Agent',
-      keys,
-      store: memoryStore(),
-      allowHttp: true,
-      fetch: async (url, init) => {
-        const response = await fetch(url, init)
-        paths.push(`${init.method ?? 'GET'} ${new URL(url).pathname} ${response.status}`)
-        return response
-      },
-    })
-    agent = made
-    return made.fetch
+  const { site, agent, company, asked, signIn } = await openAgentAtSite({ agent: frontDesk }, (path) => {
+    paths.push(path)
   })
-  const made = agent as unknown as PersonalAgent
-  const company = await made.forUser('maya').company(site.origin)
-  const asked: (readonly string[])[] = []
-  const signIn = (session: Session, scopes: readonly string[]) =>
-    session.signIn({
-      scopes,
-      open: async (url) => {
-        const wanted = (new URL(url).searchParams.get('scope') ?? '').split(' ')
-        asked.push(wanted)
-        const person = createPerson()
-        const consent = await person.submit(await person.open(url), guests.maya)
-        await person.submit(consent, { scope: wanted, decision: 'approve' })
-      },
-    })
   const maya = 'acc-maya'
   return {
     ...{ company, asked, signIn, here: company.session() },
-    disconnect: () => site.company.accounts.disconnect(maya, made.clientId),
-    takeAway: (scope: string) => site.company.accounts.takeAway(maya, made.clientId, scope),
+    disconnect: () => site.company.accounts.disconnect(maya, agent.clientId),
+    takeAway: (scope: string) => site.company.accounts.takeAway(maya, agent.clientId, scope),
     /** Token requests since it was last asked. */
     tokenRequests: () => paths.splice(0).filter((path) => path.startsWith('POST /poppy/token')),
   }

@@ -1,8 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { chromiumMissing, openBrowser, type TestBrowser } from './setup/browser.ts'
-import { openInboxStory, parts, patiently } from './setup/inbox-story.ts'
-import { stores } from './setup/stores.ts'
+import { inboxWays, type openInboxStory, parts, patiently } from './setup/inbox-story.ts'
 
 // "Within a second", seen where it counts: on the screens of two at the desk, with a Personal Agent over real HTTP. A machine that
 // does much else is slower, so the best of several shows what the inbox can do, and the middle one that it is no accident.
@@ -17,25 +16,14 @@ afterAll(async () => {
   if (!chromiumMissing) await browser.close()
 })
 
-/** SQLite in memory, and PostgreSQL with two instances: the agent turns to one, the staff to the other. */
-const ways = stores.map(({ name, missing, fresh }) => ({
-  name,
-  missing: missing ?? chromiumMissing,
-  open: async () => {
-    if (name === 'sqlite') return openInboxStory(browser)
-    const store = await fresh()
-    return openInboxStory(browser, { stores: [store.store(), store.store()] })
-  },
-}))
-
 type InboxStory = Awaited<ReturnType<typeof openInboxStory>>
 
 /** Milliseconds, in order. */
 const inOrder = (took: readonly number[]) => took.map(Math.round).toSorted((one, other) => one - other)
 
-describe.each(ways)('on the screens at the desk, on $name,', { timeout: 240_000 }, ({ missing, open }) => {
+describe.each(inboxWays)('on the screens at the desk, on $name,', { timeout: 240_000 }, ({ missing, open }) => {
   it.skipIf(missing)('whoever wants a person is there within a second [7.9.queued]', async () => {
-    const story = await open()
+    const story = await open(browser)
     const [rita, omar] = await Promise.all([story.at('rita'), story.at('omar')])
     const took: number[] = []
     for (let round = 1; round <= 5; round++) {
@@ -64,7 +52,7 @@ describe.each(ways)('on the screens at the desk, on $name,', { timeout: 240_000 
   it.skipIf(missing).each(Object.keys(ends))(
     'nothing of the account is left within a second after %s',
     async (what) => {
-      const story = await open()
+      const story = await open(browser)
       const page = await story.at('rita')
       const took: number[] = []
       // Up to three, until one of them shows it.

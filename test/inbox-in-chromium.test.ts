@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { chromiumMissing, openBrowser, type TestBrowser } from './setup/browser.ts'
-import { choose, openInboxStory, parts, patiently, summary } from './setup/inbox-story.ts'
-import { stores } from './setup/stores.ts'
+import { choose, inboxWays, parts, patiently, summary } from './setup/inbox-story.ts'
 
 // Two at the desk, each in a browser of their own, and a Personal Agent with its library on the other side, over real HTTP.
 
@@ -15,22 +14,11 @@ afterAll(async () => {
   if (!chromiumMissing) await browser.close()
 })
 
-/** SQLite in memory, and PostgreSQL with two instances: the agent turns to one, the staff to the other. */
-const ways = stores.map(({ name, missing, fresh }) => ({
-  name,
-  missing: missing ?? chromiumMissing,
-  open: async () => {
-    if (name === 'sqlite') return openInboxStory(browser)
-    const store = await fresh()
-    return openInboxStory(browser, { stores: [store.store(), store.store()] })
-  },
-}))
-
-describe.each(ways)('two at the desk and an agent, on $name', { timeout: 120_000 }, ({ missing, open }) => {
+describe.each(inboxWays)('two at the desk and an agent, on $name', { timeout: 120_000 }, ({ missing, open }) => {
   it.skipIf(missing)(
     'see who waits at once; one takes, answers, proposes what the agent confirms, hands back with a note, and closes [K49, 7.7.state-event, 7.8.who-writes, 7.9.queued]',
     async () => {
-      const story = await open()
+      const story = await open(browser)
       const [rita, omar] = await Promise.all([story.at('rita'), story.at('omar')])
       for (const page of [rita, omar]) await page.evaluate('globalThis.wasNeverLoadedAnew = true')
       await story.signIn()

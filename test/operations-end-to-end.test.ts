@@ -1,48 +1,16 @@
-import {
-  AgentError,
-  type ApprovalRequest,
-  createPersonalAgent,
-  generateKey,
-  memoryStore,
-  type PersonalAgent,
-  type Session,
-} from '@poppyseed/agent'
+import { AgentError, type ApprovalRequest } from '@poppyseed/agent'
 import { describe, expect, it } from 'vitest'
 import { createPerson } from '../examples/hotel/src/person.ts'
+import { openAgentAtSite } from './setup/agent-at-site.ts'
 import { bookings, type Counts } from './setup/bookings.ts'
-import { listen } from './setup/listen.ts'
-import { guests, openSite } from './setup/site.ts'
+import { guests } from './setup/site.ts'
 
 // Our Personal Agent at our Company, over real HTTP: what is proposed, approved and done.
 
 /** A guest at a site with operations, and their agent. */
 async function open() {
   const counts: Counts = { propose: 0, perform: 0 }
-  const site = await openSite({ operations: bookings(counts) })
-  const keys = [await generateKey()]
-  let agent: PersonalAgent | undefined
-  await listen((origin) => {
-    const made = createPersonalAgent({
-      clientId: `${origin}/agent.json`,
-      name: 'Test Agent',
-      keys,
-      store: memoryStore(),
-      allowHttp: true,
-    })
-    agent = made
-    return made.fetch
-  })
-  const company = await (agent as unknown as PersonalAgent).forUser('maya').company(site.origin)
-  const signIn = (session: Session, scopes: readonly string[]) =>
-    session.signIn({
-      scopes,
-      open: async (url) => {
-        const person = createPerson()
-        const login = await person.open(url)
-        const consent = await person.submit(login, guests.maya)
-        await person.submit(consent, { scope: scopes, decision: 'approve' })
-      },
-    })
+  const { site, company, signIn } = await openAgentAtSite({ operations: bookings(counts) })
   const asked: ApprovalRequest[] = []
   const approve = async (request: ApprovalRequest) => {
     asked.push(request)

@@ -11,11 +11,12 @@ import type { Company, CompanyAgent, CompanyConfig } from 'poppyseed'
 import { onTestFinished, vi } from 'vitest'
 import { createPerson } from '../../examples/hotel/src/person.ts'
 import { bookings } from './bookings.ts'
-import type { TestBrowser } from './browser.ts'
+import { chromiumMissing, type TestBrowser } from './browser.ts'
 import { staffLogin } from './inbox.ts'
 import { listen } from './listen.ts'
 import { breakableListen } from './listen-again.ts'
 import { createSiteCompany, guests, makeSitePages, siteHandler } from './site.ts'
+import { stores } from './stores.ts'
 
 /** People at the staff inbox, each in a browser of their own, and a Personal Agent with its library, all over real HTTP. */
 
@@ -39,13 +40,32 @@ const customer: NonNullable<CompanyConfig['customer']> = ({ account }) => ({
   tables: [{ title: 'Stays', columns: ['Room'], rows: [['Mirador']] }],
 })
 
+/** Each way that a story is told in, for `describe.each`: on SQLite in memory, and on PostgreSQL with an instance for each side. */
+export const inboxWays = stores.map(({ name, missing, fresh }) => ({
+  name,
+  missing: missing ?? chromiumMissing,
+  open: async (browser: TestBrowser) => {
+    if (name === 'sqlite') return openInboxStory(browser)
+    // The agent turns to one, the staff to the other.
+    const store = await fresh()
+    return openInboxStory(browser, { stores: [store.store(), store.store()] })
+  },
+}))
+
 /**
  * Opens it. Pages of the inbox are answered by the last of the instances, everything else by the first; one is enough where
  * nothing else is said.
  */
 export async function openInboxStory(
   browser: TestBrowser,
-  { agent, stores, ...config }: Partial<CompanyConfig> & { readonly stores?: readonly CompanyConfig['store'][] } = {},
+  {
+    agent,
+    stores: own = [undefined],
+    ...config
+  }: Partial<CompanyConfig> & {
+    /** One for each instance. */
+    readonly stores?: readonly (CompanyConfig['store'] | undefined)[]
+  } = {},
 ) {
   const clock = { ahead: 0 }
   const told = { handedOffAt: 0 }
@@ -54,7 +74,7 @@ export async function openInboxStory(
   const pages = makeSitePages()
   const companies: Company[] = []
   const { origin, goAway, comeBack } = await breakableListen(async (origin) => {
-    for (const store of stores ?? [undefined]) {
+    for (const store of own) {
       const made = createSiteCompany(
         { origin, pages, log },
         {
