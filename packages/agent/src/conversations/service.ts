@@ -17,7 +17,7 @@ export function requireConversations(found: FoundCompany): ConversationService {
   if (!entry) {
     throw new AgentError(
       'conversations_unavailable',
-      `${found.name} takes no conversations in a protocol that this Personal Agent speaks.`,
+      `${found.name} takes no conversations, or none in a protocol that this Personal Agent speaks.`,
     )
   }
   const { endpoint, resource } = entry

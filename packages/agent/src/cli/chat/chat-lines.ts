@@ -68,7 +68,7 @@ export function changeWords(event: ConversationEvent, names: ChatNames): string 
         ? `${company} no longer keeps an earlier part of this conversation: it is missing here.`
         : `${company} said something that can't be read: it is missing here.`
     case 'deltasDropped':
-      return 'The connection broke, so the message that was being written is shown again.'
+      return 'The connection broke. The message that was being written comes again, from its beginning, once there is one.'
     case 'directOpened':
       return 'A Direct Conversation has begun.'
     case 'directClosed':
