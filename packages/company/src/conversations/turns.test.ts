@@ -5,7 +5,7 @@ import { grantRow, sessionRow } from '../../../../test/setup/rows.ts'
 import { stores } from '../../../../test/setup/stores.ts'
 import { dueTurn, type EngineHere, engines, send, told } from '../../../../test/setup/turn-parts.ts'
 import { insertGrant } from '../accounts/store.ts'
-import type { CompanyAgent, ToolOutcome, Turn } from '../company-agent/turn.ts'
+import type { CompanyAgent, Said, ToolOutcome, Turn } from '../company-agent/turn.ts'
 import { insertSession } from '../sessions/store.ts'
 import { tool } from '../tools/tool.ts'
 import { closed, decision, directOpened } from './conversation.ts'
@@ -513,6 +513,36 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
         'agent: To go on, I need the sign-in to your account to include more rights: poppy:write.',
         'idle/agent',
       ])
+    })
+
+    test('asks for a sign-in or for more rights itself, by event and in words: its own, or those of the User’s language [7.11.authorization, 7.11.also-asks, 7.11.authorization-scope]', async () => {
+      const asks = async (said: Said, first: Parameters<typeof startConversation>[1] = {}) => {
+        const { scope, engine, idle } = await signedIn(async function* () {
+          yield said
+        })
+        const { id } = await startConversation(scope, first)
+        engine.begin(dueTurn(id))
+        await idle()
+        return (await told(scope, id)).slice(2, -1)
+      }
+      expect(await asks({ type: 'needs-sign-in', scope: 'poppy:read' })).toEqual([
+        'sign_in_required poppy:read',
+        'agent: To go on, I need the sign-in to your account.',
+      ])
+      expect(await asks({ type: 'needs-scope', scope: 'poppy:write' }, { by: ada })).toEqual([
+        'insufficient_scope poppy:write',
+        'agent: To go on, I need the sign-in to your account to include more rights: poppy:write.',
+      ])
+      expect(await asks({ type: 'needs-sign-in' }, { context: { locale: 'de-DE' } })).toEqual([
+        'sign_in_required',
+        'agent: Um weiterzumachen, brauche ich die Anmeldung bei Ihrem Konto.',
+      ])
+      expect(await asks({ type: 'needs-sign-in', text: 'Please sign in first.' })).toEqual([
+        'sign_in_required',
+        'agent: Please sign in first.',
+      ])
+      // What there is isn't asked for.
+      expect(await asks({ type: 'needs-scope', scope: 'poppy:read' }, { by: ada })).toEqual([])
     })
 
     test('has no more rights than the sign-in has at that moment: signed out, blocked, narrowed', async () => {
