@@ -281,6 +281,29 @@ describe.skipIf(chromiumMissing)('an open page of the inbox', { timeout: 120_000
     expect([await flashes(), await shown(page)]).toEqual([[], []])
   })
 
+  it('shows nothing of the account in a hidden tab that has no stream, and what is open still once it is seen again', async () => {
+    const { story, page } = await opened()
+    const isShown = () => parts(page).details.getByText('X-482-913').count()
+    const see = (which: Page, state: 'hidden' | 'visible') =>
+      which.evaluate(`
+        Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true })
+        document.dispatchEvent(new Event('visibilitychange'))
+      `)
+    // Of all that are hidden one has a stream.
+    const first = await story.pageIn(page.context())
+    await see(first, 'hidden')
+    await see(page, 'hidden')
+    expect(await isShown()).toBe(0)
+    await see(page, 'visible')
+    await expect.poll(isShown, patiently).toBe(1)
+    await see(page, 'hidden')
+    const flashes = await watch(page)
+    await story.session.signOut()
+    await see(page, 'visible')
+    await page.getByText(dark).waitFor()
+    expect([await flashes(), await shown(page)]).toEqual([[], []])
+  })
+
   it('goes where a link leads, though the page lost its stream while that was asked for', async () => {
     const story = await openInboxStory(browser)
     const page = await story.at('rita')
