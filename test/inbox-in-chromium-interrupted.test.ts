@@ -197,14 +197,7 @@ describe.skipIf(chromiumMissing)('an open page of the inbox', { timeout: 120_000
     ['a tool', 'call-tool'],
   ])('shows nothing of the account again because what came of %s is told after it went dark', async (_, act) => {
     const { story, page, maya } = await opened()
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const fetched = Promise.withResolvers<void>()
-    await page.route(`**/${act}`, async (route) => {
-      const response = await route.fetch()
-      fetched.resolve()
-      await promise
-      await route.fulfill({ response })
-    })
+    const { answered, answer } = await holdNext(page, `**/${act}`)
     if (act === 'reply') {
       await parts(page).box.fill('Hello.')
       await parts(page).send.click()
@@ -212,11 +205,11 @@ describe.skipIf(chromiumMissing)('an open page of the inbox', { timeout: 120_000
       await summary(parts(page).details, /^My bookings$/i).click()
       await page.getByRole('form', { name: 'My bookings' }).getByRole('button', { name: 'Run' }).click()
     }
-    await fetched.promise
+    await answered
     await story.session.signOut()
     await page.getByText(dark).waitFor()
     const flashes = await watch(page)
-    resolve()
+    answer()
     await page
       .getByRole('status')
       .getByText(act === 'reply' ? 'Sent.' : 'Done.')
@@ -231,27 +224,16 @@ describe.skipIf(chromiumMissing)('an open page of the inbox', { timeout: 120_000
 
   it('shows nothing of the account again because what was asked before the member of staff was signed out is answered after it', async () => {
     const { page, maya } = await opened()
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const fetched = Promise.withResolvers<void>()
-    await page.route(
-      `**/conversations/${maya.id}?*`,
-      async (route) => {
-        const response = await route.fetch()
-        fetched.resolve()
-        await promise
-        await route.fulfill({ response })
-      },
-      { times: 1 },
-    )
+    const { answered, answer } = await holdNext(page, `**/conversations/${maya.id}?*`)
     const late = page.waitForEvent('requestfinished', (request) => request.url().includes(`/conversations/${maya.id}?`))
     await maya.talk.send('Are you there?')
-    await fetched.promise
+    await answered
     await page.context().clearCookies()
     await page.getByRole('link', { name: 'Mine' }).click()
     const signedOut = page.getByText('You are signed out. What you typed is kept in this tab.')
     await signedOut.waitFor()
     const flashes = await watch(page)
-    resolve()
+    answer()
     await late
     await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
     expect([await flashes(), await shown(page), await signedOut.count()]).toEqual([[], [], 1])
@@ -308,22 +290,11 @@ describe.skipIf(chromiumMissing)('an open page of the inbox', { timeout: 120_000
     const story = await openInboxStory(browser)
     const page = await story.at('rita')
     const maya = await story.begin('Get me a person.')
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const fetched = Promise.withResolvers<void>()
-    await page.route(
-      `**/conversations/${maya.id}?*`,
-      async (route) => {
-        const response = await route.fetch()
-        fetched.resolve()
-        await promise
-        await route.fulfill({ response })
-      },
-      { times: 1 },
-    )
+    const { answered, answer } = await holdNext(page, `**/conversations/${maya.id}?*`)
     await parts(page).row('A refund over the limit.').click()
-    await fetched.promise
+    await answered
     await page.evaluate("dispatchEvent(new Event('offline'))")
-    resolve()
+    answer()
     await parts(page).take.waitFor()
     expect(await parts(page).alert.getByText('This could not be loaded').count()).toBe(0)
     expect(new URL(page.url()).pathname).toMatch(new RegExp(`/${maya.id}$`))
@@ -346,6 +317,21 @@ describe.skipIf(chromiumMissing)('an open page of the inbox', { timeout: 120_000
     await expect.poll(here, patiently).toEqual(['rita'])
   })
 })
+
+/** Holds the answer to the next request to an address, and lets all others pass: `answered` once the server gave it. */
+async function holdNext(page: Page, address: string) {
+  const [given, wanted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let isNext = true
+  await page.route(address, async (route) => {
+    if (!isNext) return route.continue()
+    isNext = false
+    const response = await route.fetch()
+    given.resolve()
+    await wanted.promise
+    return route.fulfill({ response })
+  })
+  return { answered: given.promise, answer: wanted.resolve }
+}
 
 /** Watches the page from now on: gives each thing of the account that was in it since, if only for a moment. */
 async function watch(page: Page): Promise<() => Promise<unknown>> {

@@ -87,7 +87,8 @@ describe.skipIf(chromiumMissing)('the staff inbox with its script, in a real bro
 
     // Another conversation, and back: each has its own.
     const other = await site.begin('And I need a person, too.')
-    await page.getByRole('link', { name: 'Waiting' }).click()
+    // Not the row of whoever waits by now.
+    await page.getByRole('navigation').getByRole('link', { name: 'Waiting' }).click()
     await page.getByText('And I need a person, too.').click()
     await page.getByRole('button', { name: 'Take this conversation' }).click()
     await expect.poll(() => box.inputValue(), patiently).toBe('')
