@@ -56,7 +56,7 @@ describe('the inbox that is shipped', () => {
     }
     const settle = Object.values(inboxFixtures.en).find(({ operation }) => operation?.unknownSince != null)
     if (settle === undefined) throw new Error('no fixture has an operation whose outcome is unknown')
-    expect(render(awayBy(settle, -9_999), words.en)).toContain('Unknown since just now')
+    expect(render(awayBy(settle, -9_999), words.en)).toContain('Unknown for a moment')
     expect(render(awayBy(settle, -10_000), words.en)).toContain('Unknown for 10 sec')
   })
 

@@ -64,7 +64,7 @@ export const inboxDe: InboxWords = {
   'inbox.found.operation': 'Über den Vorgang {id}',
 
   'inbox.row.waiting': 'Wartet {time}',
-  'inbox.row.waitingNow': 'Wartet seit gerade eben',
+  'inbox.row.waitingNow': 'Wartet seit eben',
   'inbox.row.with': 'Bei {name}',
   'inbox.row.withYou': 'Bei Ihnen',
   'inbox.row.withAgent': 'Bei Ihrem Agenten',
@@ -83,7 +83,7 @@ export const inboxDe: InboxWords = {
   'inbox.row.noMessage': 'Noch keine Nachricht',
   'inbox.row.onlyDetails': 'Nur Angaben',
   'inbox.row.unknownSince': 'Ungewiss seit {time}',
-  'inbox.row.unknownNow': 'Ungewiss seit gerade eben',
+  'inbox.row.unknownNow': 'Ungewiss seit eben',
 
   'inbox.side.agent': 'Agent des Kunden',
   'inbox.side.user': 'Kunde',

@@ -67,7 +67,7 @@ export const inboxEn = {
 
   // A row
   'inbox.row.waiting': 'Waiting {time}',
-  'inbox.row.waitingNow': 'Waiting since just now',
+  'inbox.row.waitingNow': 'Waiting a moment',
   'inbox.row.with': 'With {name}',
   'inbox.row.withYou': 'With you',
   'inbox.row.withAgent': 'With your agent',
@@ -86,7 +86,7 @@ export const inboxEn = {
   'inbox.row.noMessage': 'No message yet',
   'inbox.row.onlyDetails': 'Only details',
   'inbox.row.unknownSince': 'Unknown for {time}',
-  'inbox.row.unknownNow': 'Unknown since just now',
+  'inbox.row.unknownNow': 'Unknown for a moment',
 
   // Who speaks
   'inbox.side.agent': 'Customer’s agent',
