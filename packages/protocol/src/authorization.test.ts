@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { processorTime } from '../../../test/setup/processor-time.ts'
 import { parseAuthorization } from './authorization.ts'
 
 describe('an Authorization header', () => {
@@ -40,9 +41,9 @@ describe('an Authorization header', () => {
   it('is read whatever it holds, in a time that grows with its length', () => {
     fc.assert(fc.property(fc.string(), (text) => parseAuthorization(text) !== null))
     for (const text of ['a'.repeat(1e5), `a${' '.repeat(1e5)}`, `a ${'b'.repeat(1e5)}!`, `a ${'='.repeat(1e5)}!`]) {
-      const before = performance.now()
+      const before = processorTime()
       expect(parseAuthorization(text)).toBe('malformed')
-      expect(performance.now() - before).toBeLessThan(2000)
+      expect(processorTime() - before).toBeLessThan(2000)
     }
   })
 })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { processorTime } from '../../../test/setup/processor-time.ts'
 import { type Challenge, findChallenge, formatChallenge, parseChallenges } from './challenge.ts'
 
 const plain = (challenges: readonly Challenge[]) =>
@@ -153,10 +154,10 @@ describe('whatever arrives', () => {
   ])('is read in a time that grows with its length: %j', (piece) => {
     for (const start of ['', 'DPoP ', 'DPoP a="', 'DPoP a', 'DPoP a=b,']) {
       const header = start + piece.repeat(Math.ceil(100_000 / piece.length))
-      const before = performance.now()
+      const before = processorTime()
       parseChallenges(header)
       // Some ten milliseconds; a quadratic reader needs minutes.
-      expect(performance.now() - before).toBeLessThan(2000)
+      expect(processorTime() - before).toBeLessThan(2000)
     }
   })
 })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import { describe, expect, it } from 'vitest'
+import { processorTime } from '../../../test/setup/processor-time.ts'
 import {
   hasValidSignature,
   importPublicKey,
@@ -118,9 +119,9 @@ describe('a JWT that is read', () => {
     )
     fc.assert(fc.property(fc.string(), fc.string(), (header, payload) => void readJwt(compact(header, payload))))
     for (const text of ['a', '.', 'a.', '[', '{'].map((one) => one.repeat(100_000))) {
-      const before = performance.now()
+      const before = processorTime()
       expect(readJwt(text)).toBe('too_long')
-      expect(performance.now() - before).toBeLessThan(1000)
+      expect(processorTime() - before).toBeLessThan(1000)
     }
   })
 })

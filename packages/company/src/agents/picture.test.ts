@@ -2,6 +2,7 @@ import { DocumentError } from '@poppyseed/protocol'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { evilSvg, gif, jpegHead, png, webp, webpHead } from '../../../../test/setup/pictures.ts'
+import { processorTime } from '../../../../test/setup/processor-time.ts'
 import { readPicture } from './picture.ts'
 
 const typeOf = (bytes: Uint8Array | string) => {
@@ -93,8 +94,8 @@ describe('a logo', () => {
     )
     // Nothing in it but block after block.
     const blocks = Buffer.concat([gif().subarray(0, 19), Buffer.alloc(131_000, Buffer.from([0x21, 0xf9, 1, 0, 0]))])
-    const started = performance.now()
+    const started = processorTime()
     for (let times = 0; times < 10; times++) typeOf(blocks)
-    expect(performance.now() - started).toBeLessThan(1000)
+    expect(processorTime() - started).toBeLessThan(1000)
   })
 })
