@@ -309,13 +309,33 @@ describe('answers that are none', () => {
     [{ delivery: 'not_json' }],
     [{ delivery: 'empty' }],
     [{ limit: { retryAfter: '7' } }],
-  ] as readonly (readonly [Faults])[])('(%o) are waited out: nothing is lost', async (faults) => {
+  ] as readonly (readonly [Faults])[])(
+    '(%o) are waited out, and told where they go on: nothing is lost',
+    async (faults) => {
+      for (const stream of ['streams', 'json'] as const) {
+        const { conversation, company, waits } = await talking(saying(...words), { stream })
+        company.next(2, using(faults), 'events')
+        const all = told(await followed(conversation))
+        // What is mended at once by another attempt of the call itself isn't told.
+        const connection = all.filter((one) => one.startsWith('connection'))
+        expect([[], ['connectionLost', 'connectionBack']]).toContainEqual(connection)
+        expect(all.slice(connection.length)).toEqual(words)
+        expect(waits.length).toBeGreaterThan(0)
+        expect(company.findings).toEqual([])
+      }
+    },
+  )
+
+  it('are told where they go on, and when they are over; one alone is not', async () => {
     for (const stream of ['streams', 'json'] as const) {
-      const { conversation, company, waits } = await talking(saying(...words), { stream })
-      company.next(2, using(faults), 'events')
-      expect(told(await followed(conversation))).toEqual(words)
-      expect(waits.length).toBeGreaterThan(0)
-      expect(company.findings).toEqual([])
+      const { conversation, company } = await talking(saying(...words), { stream })
+      company.next(4, using({ gateway: 'empty_503' }), 'events')
+      const events = await followed(conversation)
+      expect(told(events)).toEqual(['connectionLost', 'connectionBack', ...words])
+      expect(events[0]).toMatchObject({ error: { code: 'company_error', action: 'retry' } })
+      const other = await talking(saying(...words), { stream })
+      other.company.next(1, using({ gateway: 'empty_503' }), 'events')
+      expect(told(await followed(other.conversation))).toEqual(words)
     }
   })
 

@@ -64,6 +64,20 @@ describe('poppy chat', () => {
     expect(company.findings).toEqual([])
   })
 
+  it('says that the Company is silent for now, and that it answers again', async () => {
+    const { poppy, company } = await sitDown()
+    company.conversations.script([{ say: 'Which jacket do you mean?' }])
+    company.next(3, { ...company.switches, gateway: 'empty_503' }, 'events')
+    const { seen } = await poppy(
+      ['chat', company.origin],
+      ['I want to return a jacket.', { after: /Which jacket/, type: '/leave' }],
+      { isLive: true },
+    )
+    expect(seen).toMatch(/Trying again\. What Misbehaving Company says meanwhile comes when it answers\.\n/)
+    expect(seen.match(/Trying again/g)).toHaveLength(1)
+    expect(seen).toMatch(/Trying again[\s\S]*Misbehaving Company answers again\.\n[\s\S]*Which jacket/)
+  })
+
   it('shows a message again whose pieces did not say that a person wrote it', async () => {
     const { poppy, company } = await sitDown()
     company.conversations.script([{ say: 'I am Rosa.', sender: 'human', deltas: ['I am ', 'Rosa.'] }])

@@ -155,6 +155,8 @@ export async function openInboxStory(
   }
 }
 
+const passing = new Set(['delta', 'deltasDropped', 'connectionLost', 'connectionBack'])
+
 /** A conversation with all that its agent hears in it, one line each: `human: Hello.`, `queued/agent`. */
 export function listening(talk: Conversation) {
   const heard: string[] = []
@@ -167,8 +169,8 @@ export function listening(talk: Conversation) {
         if (operation !== undefined) proposed.push(operation.id)
         heard.push(`${role === 'user' ? 'mine, ' : ''}${sender}: ${text ?? operation?.summary ?? ''}`)
       } else if (event.type === 'state') heard.push(`${event.status}/${event.responder}`)
-      // Pieces of a message come or don't; the message does.
-      else if (event.type !== 'delta' && event.type !== 'deltasDropped') heard.push(event.type)
+      // Pieces of a message come or don't, and so does a connection; the message does.
+      else if (!passing.has(event.type)) heard.push(event.type)
     }
   })().catch((error: unknown) => {
     if (!ending.signal.aborted) heard.push(`broken: ${String(error)}`)

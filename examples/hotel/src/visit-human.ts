@@ -173,6 +173,9 @@ async function told(visit: Visit, event: ConversationEvent): Promise<void> {
       `The hotel asked for more: ${event.scopes.join(', ')}. ${event.outcome.result === 'continued' ? 'The guest allowed it.' : 'It was not allowed.'}`,
     )
   }
+  if (event.type === 'connectionLost')
+    say(`The hotel can’t be heard just now, and is asked again: ${event.error.message}`)
+  if (event.type === 'connectionBack') say('The hotel answers again.')
   if (event.type !== 'message' || event.message.role !== 'company') return
   const { sender, text, data, operation } = event.message
   const who = sender === 'human' ? 'A person of the hotel' : 'The front desk'

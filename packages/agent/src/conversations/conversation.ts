@@ -295,5 +295,9 @@ function ourWords(reading: Exclude<Reading, { readonly kind: 'event' | 'standing
       return { type: 'deltasDropped', messageIds: reading.messageIds }
     case 'missing':
       return { type: 'missing', reason: reading.reason }
+    case 'lost':
+      return { type: 'connectionLost', error: reading.error }
+    case 'back':
+      return { type: 'connectionBack' }
   }
 }

@@ -81,6 +81,12 @@ export type ConversationEvent =
    * Company wrote it in a way that nobody can understand.
    */
   | { readonly type: 'missing'; readonly reason: 'expired' | 'unreadable' }
+  /**
+   * Nothing can be read for now, and `error` says why. It is tried again, for a quarter of an hour; nothing is lost by it.
+   * `connectionBack` follows when the Company answers again.
+   */
+  | { readonly type: 'connectionLost'; readonly error: AgentError }
+  | { readonly type: 'connectionBack' }
 
 /** An event as it was read: known; of a type that we skip; or not understood. `id` where it has one. */
 export type ReadEvent =

@@ -22,6 +22,9 @@ export type Reading =
   | { readonly kind: 'delta'; readonly messageId: string; readonly text: string }
   | { readonly kind: 'dropped'; readonly messageIds: readonly string[] }
   | { readonly kind: 'missing'; readonly reason: 'expired' | 'unreadable' }
+  /** Reads fail one after the other, and are tried again; `back` once one was answered. */
+  | { readonly kind: 'lost'; readonly error: AgentError }
+  | { readonly kind: 'back' }
   /** How the conversation stands, as a page says. */
   | { readonly kind: 'standing'; readonly standing: WireStanding }
 
@@ -46,6 +49,8 @@ const held = 3000
 const maxInVain = 5
 /** Reads in a row that moved the cursor and brought nothing new, before they are made with pauses. */
 const maxVainReads = 100
+/** Reads in a row that fail before it is told: one alone is soon mended. */
+const toldAfter = 2
 /** Streams that brought nothing although there was something: a proxy may hold them back. */
 const maxVainStreams = 2
 
@@ -72,6 +77,7 @@ export async function* readings(
   let pause = firstPause
   let inVain = 0
   let heardAt = now()
+  let failures = 0
   let asked = 0
 
   for (;;) {
@@ -89,6 +95,9 @@ export async function* readings(
         ...{ cursor: from, wantsStream: asStream, isReconnect, wait: isDoubtful ? 0 : longPoll, signal },
       })
       heardAt = now()
+      const wasLost = failures >= toldAfter
+      failures = 0
+      if (wasLost) yield { kind: 'back' }
       if (answer.kind === 'page') {
         isPage = true
         if (asStream) mode = 'poll'
@@ -135,6 +144,7 @@ export async function* readings(
     if (lost.length > 0) yield { kind: 'dropped', messageIds: lost }
     const retryAfter = (failure?.retryAfter ?? 0) * 1000
     if (failure && now() - heardAt + retryAfter > patience) throw failure
+    if (failure && ++failures === toldAfter) yield { kind: 'lost', error: failure }
     const hasGoneOn = position.cursor() !== from
     const hasBrought = position.count() > before
     if (hasBrought) inVain = 0

@@ -69,6 +69,10 @@ export function changeWords(event: ConversationEvent, names: ChatNames): string 
         : `${company} said something that can't be read: it is missing here.`
     case 'deltasDropped':
       return 'The connection broke. The message that was being written comes again, from its beginning, once there is one.'
+    case 'connectionLost':
+      return `${clean(event.error.message, 400)}\nTrying again. What ${company} says meanwhile comes when it answers.`
+    case 'connectionBack':
+      return `${company} answers again.`
     case 'directOpened':
       return 'A Direct Conversation has begun.'
     case 'directClosed':
