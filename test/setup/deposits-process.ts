@@ -7,6 +7,7 @@ import type { FaultPoint, OperationPoint } from '../../packages/company/src/faul
 import { toNodeHandler } from '../../packages/company/src/node/handler.ts'
 import { operation } from '../../packages/company/src/operations/operation.ts'
 import { failed, succeeded } from '../../packages/company/src/operations/outcome.ts'
+import type { Store } from '../../packages/company/src/store/database.ts'
 import { postgres } from '../../packages/company/src/store/postgres.ts'
 import { sqlite } from '../../packages/company/src/store/sqlite.ts'
 import type { StoreAddress } from './store-process.ts'
@@ -28,6 +29,64 @@ export interface DepositsTask {
   readonly payments: { readonly address: string; readonly key: string }
   /** Where the company keeps its records: a line for each thing that it is told of. */
   readonly records: string
+}
+
+/** A store that knows what its Company is telling its records just now, and what it does between two such tellings. */
+function tellingsOf(store: Store): {
+  readonly store: Store
+  readonly between: (run: () => void) => Promise<void>
+} {
+  const claimed = new Set<string>()
+  let claiming = 0
+  let halted: Promise<void> = Promise.resolve()
+  let onQuiet = () => {}
+  const isQuiet = () => claiming === 0 && claimed.size === 0
+  const look = () => {
+    if (isQuiet()) onQuiet()
+  }
+  return {
+    store: {
+      ...store,
+      async open(context) {
+        const db = await store.open(context)
+        const run: typeof db.run = async (sql, parameters, plan) => {
+          const id = parameters.find((one): one is string => typeof one === 'string' && one.startsWith('tell:'))
+          if (id === undefined) return db.run(sql, parameters, plan)
+          if (!/^update poppy_outbox .* returning id$/s.test(sql)) {
+            return db.run(sql, parameters, plan).finally(() => {
+              claimed.delete(id)
+              look()
+            })
+          }
+          await halted
+          claiming += 1
+          try {
+            const rows = await db.run(sql, parameters, plan)
+            if (rows.length > 0) claimed.add(id)
+            return rows
+          } finally {
+            claiming -= 1
+            look()
+          }
+        }
+        // Its `query` is another one inside a transaction: copied as what gives it, not as what it gave once.
+        return Object.defineProperties(
+          {},
+          { ...Object.getOwnPropertyDescriptors(db), run: { value: run } },
+        ) as typeof db
+      },
+    },
+    async between(run) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      halted = promise
+      if (!isQuiet())
+        await new Promise<void>((quiet) => {
+          onQuiet = quiet
+        })
+      run()
+      resolve()
+    },
+  }
 }
 
 /** Where it dies: a point of `faults`, or in `perform`, once the payment service has answered. */
@@ -80,12 +139,13 @@ if (process.argv[2] !== undefined) {
     if (!areRecordsOpen) throw new Error('the records are closed')
     appendFileSync(records, `${key} ${event}\n`)
   }
+  const telling = tellingsOf(address.kind === 'sqlite' ? sqlite(address.path) : postgres(address.url))
   const company = createCompany({
     organization: { name: 'Hotel Miramar', domain: 'localhost' },
     origin,
     development: true,
     secret,
-    store: address.kind === 'sqlite' ? sqlite(address.path) : postgres(address.url),
+    store: telling.store,
     account: () => ({ id: 'acc-maya', name: 'maya@example.com' }),
     signInPage: () => '/login',
     scopes: { 'poppy:read': 'See your bookings', 'poppy:write': 'Change your bookings' },
@@ -109,7 +169,10 @@ if (process.argv[2] !== undefined) {
     if (what === 'test-kill') killAt = value as DeathPoint
     if (what === 'test-records') areRecordsOpen = value === 'open'
     if (what === 'test-clock') {
-      clock.now = Number(value)
+      // A clock that jumps ends the time of what is being told just now: it would be told once more.
+      await telling.between(() => {
+        clock.now = Number(value)
+      })
       while (!(await company.work()).isDone);
     }
     const answer =
