@@ -21,6 +21,7 @@ import {
   kinds,
   objections,
   objectionsToTrail,
+  type Revision,
   type Seen,
   type State,
   stateAt,
@@ -131,6 +132,7 @@ async function createWorld(dbs: readonly Database[]) {
   const known: Known[] = []
   const scripts: Script[] = []
   const unheard: { readonly step: Proposal; readonly script: number; readonly at: number }[] = []
+  const unheardRevisions: { readonly of: Known; readonly after: number; readonly revision: Revision }[] = []
   const performed = new Map<string, number>()
   const wrong: string[] = []
   const told = new Map<string, { event: string; id: string; times: number }>()
@@ -268,6 +270,9 @@ async function createWorld(dbs: readonly Database[]) {
       const seen = rows.get(one.id)
       if (seen === undefined) throw new Error(`${when}: ${one.id} is gone`)
       const effects = downstream.effects(one.id)
+      // A process may die over a revision that is kept already: nobody heard of it, and it holds all the same.
+      const lost = unheardRevisions.find(({ of, after }) => of === one && after === one.revisions.length)
+      if (lost !== undefined && seen.revision === lost.after + 1) one.revisions.push(lost.revision)
       wrong.push(...objections(one, seen, { acts: acts.get(one) ?? [], now, effects }))
       one.state = seen.state
       one.confirmation = seen.confirmation
@@ -275,6 +280,7 @@ async function createWorld(dbs: readonly Database[]) {
       one.wasCancelAsked ||= seen.isCancelAsked
       one.isUnknown = seen.isUnknown
     }
+    unheardRevisions.length = 0
     if (wrong.length > 0) throw new Error(`${when}: ${wrong.join('; ')}`)
   }
 
@@ -351,11 +357,14 @@ async function createWorld(dbs: readonly Database[]) {
       const revision = Math.max(latest + step.off, 1)
       const terms = { thing: one.thing ?? '', version: revision + 1 }
       const next = { terms, approval: step.approval, expiresIn: step.seconds }
+      const kept = (): Revision => ({ terms, approval: step.approval, expiresAt: now + step.seconds * 1000 })
+      const asked = kept()
       const came = await attempt(async () => {
         await operations.ofCompany.revise(id, { revision, summary: 'That.', ...next }, { by: 'Rita' })
-        one.revisions.push({ terms, approval: step.approval, expiresAt: now + step.seconds * 1000 })
+        one.revisions.push(kept())
         return { answer: 'revised' }
       })
+      if (came.answer === 'died') unheardRevisions.push({ of: one, after: revision, revision: asked })
       return { act: 'revise', revision, ...came }
     }
     // Staff says what they found out.
