@@ -38,8 +38,7 @@ export default defineConfig({
     ],
     // More than the cores: what a test waits for is mostly a process, a browser, a database or a clock of its own.
     maxWorkers: availableParallelism() + 2,
-    // With LONG=1 a test tries two hundred times as much.
-    testTimeout: process.env.LONG === undefined ? 60_000 : 600_000,
+    testTimeout: 60_000,
     hookTimeout: 60_000,
   },
 })

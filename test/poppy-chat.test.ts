@@ -378,9 +378,11 @@ describe('a sign-in that waits in a chat', () => {
   })
 
   it.each([
-    ['of one line', false],
-    ['of one line, for a program', true],
-  ])('holds up nothing in a chat %s either', async (_, isJson) => {
+    ['of one line', false, undefined],
+    ['of one line, for a program', true, undefined],
+    // The agent hears late that its message arrived: what came of it is on the screen by then.
+    ['of one line, which has its answer at once', false, 'lost'],
+  ] as const)('holds up nothing in a chat %s either', async (_, isJson, delivery) => {
     const { poppy, company } = await sitDown()
     company.conversations.script([{ needs: ['poppy:read'] }])
     const id = () => company.conversations.entries[0]?.id ?? ''
@@ -391,6 +393,7 @@ describe('a sign-in that waits in a chat', () => {
         browser: async (url, shown) => {
           company.conversations.say(id(), ...rosa)
           await expect.poll(shown, { timeout: 30_000 }).toContain('I am Rosa')
+          if (delivery) company.next(1, { delivery }, 'conversations')
           await approve(url)
           const heard = () => company.conversations.entries[0]?.received.length
           await expect.poll(heard, { timeout: 30_000 }).toBe(2)

@@ -241,10 +241,15 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
     following = follow(current, listening)
   }
 
-  async function follow(conversation: Conversation, signal: AbortSignal): Promise<void> {
+  async function follow(
+    conversation: Conversation,
+    signal: AbortSignal,
+    watch?: (event: ConversationEvent) => void,
+  ): Promise<void> {
     try {
       for await (const event of conversation.follow({ signal })) {
         tell(event, conversation)
+        watch?.(event)
         if (signal.aborted) {
           await conversation.handled(event)
           return
@@ -286,15 +291,22 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
     if (outcome === 'still_working') note('No answer yet. It comes when you go on with this conversation.')
   }
 
-  /** What happens while a page to sign in is open is shown then. @returns whether the conversation goes on with it */
+  /** What happens while a page to sign in is open is shown then. @returns whether an answer is to be waited for after it */
   async function signedInMeanwhile(conversation: Conversation): Promise<boolean> {
     const enough = new AbortController()
-    const watching = follow(conversation, AbortSignal.any([enough.signal, stop.signal]))
+    let hasSaid = false
+    let isAnswered = false
+    // The Company may have answered before its answer to the sending is here: a person has no turn that would end then.
+    const watching = follow(conversation, AbortSignal.any([enough.signal, stop.signal]), (event) => {
+      if (event.type !== 'message') return
+      if (event.message.role === 'user') hasSaid = true
+      isAnswered = hasSaid && event.message.role === 'company'
+    })
     let goesOn = false
     for (let open = signIns.open(); open !== undefined; open = signIns.open()) goesOn = (await open) || goesOn
     enough.abort()
     await watching
-    return goesOn
+    return goesOn && !(isAnswered && conversation.status === 'idle')
   }
 
   async function say(text: string, isOwn: boolean): Promise<void> {
