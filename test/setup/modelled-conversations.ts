@@ -361,7 +361,11 @@ async function createWorld(dbs: readonly Database[]) {
       const stored = await eventsAfter(scope, row, { after: 0, limit: 2000 })
       if (stored.some(({ number }, index) => number !== index + 1)) throw new Error(`${id} has a gap`)
       const events = stored.map(({ body }) => JSON.parse(body) as Told)
-      const text = stored.map(({ body }) => body).join()
+      // Without the ids: of thousands of lives there is one in which chance writes such a name into one of them.
+      const text = stored
+        .map(({ body }) => body)
+        .join()
+        .replaceAll(/\b(?:cnv|evt|msg|opn)_[\w-]+/g, '')
       for (const secret of [...Object.keys(names), ...Object.values(names), 'Private', 'too hard'])
         if (text.includes(secret)) throw new Error(`${secret} was told outside`)
       const { status, responder, direct } = fold(events)
