@@ -263,6 +263,38 @@ describe.skipIf(chromiumMissing)('an open page of the inbox', { timeout: 120_000
     expect([await flashes(), await shown(page)]).toEqual([[], []])
   })
 
+  it('finds out by itself that its connection is dead though nothing says so, and shows nothing of the account until it has asked', async () => {
+    const { story, page } = await opened()
+    const words: string[] = []
+    const wire = await page.context().newCDPSession(page)
+    wire.on('Network.eventSourceMessageReceived', ({ eventName }) => words.push(eventName))
+    await wire.send('Network.enable')
+    const streams: string[] = []
+    page.on('request', (request) => request.url().includes('/live') && streams.push(request.url()))
+    await page.clock.install()
+    await page.getByRole('link', { name: 'Mine' }).click()
+    await expect.poll(() => streams.length, patiently).toBe(1)
+    await parts(page).row('A refund over the limit.').click()
+    await expect.poll(() => streams.length, patiently).toBe(2)
+    await parts(page).details.getByText('X-482-913').waitFor()
+    // Quiet, and alive: the server says so.
+    for (const _ of [1, 2]) {
+      words.length = 0
+      story.clock.ahead += 15_000
+      await expect.poll(() => words, patiently).toContain('here')
+      await page.clock.fastForward(20_000)
+    }
+    expect([streams.length, await parts(page).details.getByText('X-482-913').count()]).toEqual([2, 1])
+
+    story.goSilent()
+    await story.session.signOut()
+    const flashes = await watch(page)
+    await page.clock.fastForward(36_000)
+    await page.getByText(dark).waitFor()
+    expect([streams.length, await flashes(), await shown(page)]).toEqual([3, [], []])
+    await page.getByText('Live', { exact: true }).waitFor()
+  })
+
   it('shows nothing of the account in a hidden tab that has no stream, and what is open still once it is seen again', async () => {
     const { story, page } = await opened()
     const isShown = () => parts(page).details.getByText('X-482-913').count()

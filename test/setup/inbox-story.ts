@@ -73,7 +73,7 @@ export async function openInboxStory(
   const log: string[] = []
   const pages = makeSitePages()
   const companies: Company[] = []
-  const { origin, goAway, comeBack } = await breakableListen(async (origin) => {
+  const { origin, goAway, goSilent, comeBack } = await breakableListen(async (origin) => {
     for (const store of own) {
       const made = createSiteCompany(
         { origin, pages, log },
@@ -137,6 +137,7 @@ export async function openInboxStory(
     company: companies[0] as Company,
     companies,
     goAway,
+    goSilent,
     comeBack,
     browserOf,
     pageIn,

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import type { Server } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import { onTestFinished } from 'vitest'
@@ -24,10 +24,19 @@ export async function breakableListen(make: (origin: string) => Handler | Promis
     server.closeAllConnections()
     await closed
   }
+  const answering = new Set<ServerResponse>()
+  server.on('request', (_, response) => {
+    answering.add(response)
+    response.on('close', () => answering.delete(response))
+  })
+  /** Nothing more of what is being answered now arrives, and nobody is told: a way between that is gone without a sign. */
+  const goSilent = () => {
+    for (const { socket } of answering) socket?.cork()
+  }
   await open(0)
   onTestFinished(goAway)
   const { port } = server.address() as AddressInfo
   const origin = `http://localhost:${port}`
   answer = await make(origin)
-  return { origin, goAway, comeBack: () => open(port) }
+  return { origin, goAway, goSilent, comeBack: () => open(port) }
 }

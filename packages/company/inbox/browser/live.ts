@@ -7,6 +7,11 @@ import type { Page } from './page.tsx'
 const patience = 3000
 /** How long to wait before a connection that ended for good is tried again. Milliseconds. */
 const again = 5000
+/**
+ * After how long without a word a connection counts as lost, though the browser says nothing: the server sends one each 15 s.
+ * Milliseconds.
+ */
+const silence = 35_000
 
 /** Begins. */
 export function followChanges(page: Page, loading: Loading): void {
@@ -14,6 +19,7 @@ export function followChanges(page: Page, loading: Loading): void {
   let followed: string | null = null
   let doubt: ReturnType<typeof setTimeout> | undefined
   let retry: ReturnType<typeof setTimeout> | undefined
+  let silent: ReturnType<typeof setTimeout> | undefined
   let letGo: (() => void) | null = null
 
   const wanted = () => page.state().view.conversation?.id ?? ''
@@ -28,14 +34,20 @@ export function followChanges(page: Page, loading: Loading): void {
     })
     const opened = new EventSource(`${view.path}/live${query.size === 0 ? '' : `?${query}`}`)
     source = opened
+    heard()
+    opened.addEventListener('here', heard)
     opened.addEventListener('open', () => {
+      heard()
       clearTimeout(doubt)
       doubt = undefined
       const { connection, isFollowing } = page.state()
       if (connection === 'live' && isFollowing) return
       page.set({ isFollowing: true, ...(connection === 'offline' ? { connection: 'live', isHushed: false } : {}) })
     })
-    opened.addEventListener('changed', () => void loading.refresh())
+    opened.addEventListener('changed', () => {
+      heard()
+      void loading.refresh()
+    })
     opened.addEventListener('signed-out', () => {
       close()
       loading.lose('signed-out')
@@ -54,6 +66,17 @@ export function followChanges(page: Page, loading: Loading): void {
     })
   }
 
+  /** The connection is one: it is waited for the next word. */
+  function heard(): void {
+    clearTimeout(silent)
+    silent = setTimeout(() => {
+      // Whoever changed something meanwhile told nobody.
+      loading.lose()
+      open()
+      void check()
+    }, silence)
+  }
+
   /** Asks whether the server is there, however it is with what it tells by itself. */
   async function check(): Promise<void> {
     doubt = undefined
@@ -66,6 +89,7 @@ export function followChanges(page: Page, loading: Loading): void {
 
   function close(): void {
     clearTimeout(retry)
+    clearTimeout(silent)
     source?.close()
     source = null
   }

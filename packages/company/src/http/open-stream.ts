@@ -72,9 +72,9 @@ export abstract class OpenStream<Kept extends Keeper> implements StreamSource {
     this.#end()
   }
 
-  /** Keeps whatever is in between from closing it. */
-  keepAlive(): void {
-    if (this.hasRoom) this.write(comment)
+  /** Keeps whatever is in between from closing it. `text`: what is written for that. */
+  keepAlive(text = comment): void {
+    if (this.hasRoom) this.write(text)
   }
 
   /** Ends it after what was told. */

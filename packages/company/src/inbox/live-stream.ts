@@ -87,6 +87,11 @@ export class LiveStream extends OpenStream<LiveKeeper> {
     this.keeper.left(this)
   }
 
+  /** An event, where others have a comment: a page hears by it that the connection is still one. */
+  override keepAlive(): void {
+    super.keepAlive('event: here\ndata: {}\n\n')
+  }
+
   /** Ends it. `comesAgain`: the page is to open the next one at once. */
   override close(comesAgain = false): void {
     if (comesAgain && this.hasRoom) this.write(`retry: ${back.again}\n\n`)

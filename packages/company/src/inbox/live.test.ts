@@ -43,7 +43,8 @@ function page(response: Response) {
   source.begin(sink)
   return {
     raw: () => raw,
-    events: () => readStream(raw).flatMap(({ event }) => event ?? []),
+    /** Without the signs of life. */
+    events: () => readStream(raw).flatMap(({ event }) => (event === undefined || event === 'here' ? [] : [event])),
     isOver: () => isOver,
     isDestroyed: () => isDestroyed,
     fill: (full: boolean) => {
@@ -144,7 +145,7 @@ describe.each(stores)('A page of the inbox on $name', { timeout: 60_000 }, ({ mi
     open()
     expect(seen).toEqual(['rita', 'rita'])
     clock.now += 15_000
-    await expect.poll(() => one.raw().endsWith('\n\n:\n\n'), patiently).toBe(true)
+    await expect.poll(() => one.raw().endsWith('\n\nevent: here\ndata: {}\n\n'), patiently).toBe(true)
     expect(seen).toHaveLength(2)
     clock.now += 15_000
     await expect.poll(() => seen, patiently).toEqual(['rita', 'rita', 'rita stays'])
