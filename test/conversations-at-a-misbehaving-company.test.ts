@@ -253,13 +253,15 @@ describe('events that the Company no longer has', () => {
     }
   })
 
-  it('are told in a reply, too', async () => {
-    const { conversation, company } = await talking([{ say: 'One' }])
+  it('are told in a reply, too, whose message is said once', async () => {
+    const { here, conversation, company, book } = await talking([{ say: 'One' }])
     await conversation.answer()
     company.conversations.keepOnly(conversation.id, 0)
-    const reply = await conversation.reply('And?').catch(() => conversation.answer())
-    expect(told(reply.events)[0]).toBe('missing: expired')
-    expect(company.conversations.entries[0]?.received).toHaveLength(2)
+    const reply = await conversation.reply('And?')
+    expect(told(reply.events)).toEqual(['missing: expired', 'Heard: And?'])
+    expect(reply.outcome).toBe('answered')
+    expect(book().received.map(({ text }) => text)).toEqual(['Hello.', 'And?'])
+    expect([await here.conversations.unsent(), company.findings]).toEqual([[], []])
   })
 
   it.each(['expired', 'invalid'] as const)(

@@ -1,4 +1,4 @@
-import { memoryStore } from '@poppyseed/agent'
+import { memoryStore, type PersonalAgentOptions } from '@poppyseed/agent'
 import { describe, expect, it } from 'vitest'
 import { agentErrorOf, endOf, type Faults, using } from './setup/hostile-company.ts'
 import { followed, saying, talking, told } from './setup/talks.ts'
@@ -95,6 +95,25 @@ describe('a message whose answer is lost', () => {
     // Refused before anything can have arrived, it was not said.
     refuses()
     expect(await endOf(conversation.send('And more.'))).toBe('sign_in_required')
+    expect([await here.conversations.unsent(), company.findings]).toEqual([[], []])
+  })
+
+  it('and whose retry is refused by something in between, which knows nothing of it, is still the same message [K44]', async () => {
+    let refuses = 0
+    const between: NonNullable<PersonalAgentOptions['fetch']> = async (url, init) => {
+      if (init?.method !== 'POST' || !String(url).endsWith('/messages') || --refuses !== 0) return fetch(url, init)
+      return new Response('<h1>Not Found</h1>', { status: 404, headers: { 'content-type': 'text/html' } })
+    }
+    const { here, conversation, company, book } = await talking([], {}, { fetch: between })
+    company.next(1, lost, 'conversations')
+    refuses = 2
+    expect(await endOf(conversation.send('Cancel it.'))).toBe('call_failed')
+    expect((await here.conversations.unsent()).map(({ text }) => text)).toEqual(['Cancel it.'])
+    await conversation.send('Cancel it.')
+    expect(book().received.map(({ text }) => text)).toEqual(['Hello.', 'Cancel it.'])
+    // Refused at once, it can't have arrived.
+    refuses = 1
+    expect(await endOf(conversation.send('And more.'))).toBe('call_failed')
     expect([await here.conversations.unsent(), company.findings]).toEqual([[], []])
   })
 

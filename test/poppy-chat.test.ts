@@ -29,6 +29,35 @@ describe('poppy chat', () => {
     expect([empty.code, company.conversations.entries]).toEqual([2, []])
   })
 
+  it('says once what could not be said for certain, where the same command is given once more, and tells it [K44]', async () => {
+    const { poppy, company } = await sitDown()
+    const unheard = () => company.next(3, { ...company.switches, delivery: 'lost' }, 'conversations')
+    const received = () => company.conversations.entries.map(({ received }) => received.map(({ text }) => text))
+    company.conversations.script([{ say: 'Which jacket?' }], [{ say: 'Thank you.' }], [{ say: 'Thanks again.' }])
+    unheard()
+    expect((await poppy(['chat', company.origin, 'The jacket.'])).code).toBe(4)
+    const again = await poppy(['chat', company.origin, 'The jacket.'])
+    const [, id = ''] = /Next: poppy chat \S+ --continue (\S+)/.exec(again.out) ?? []
+    expect(again.out).toContain(`Sent now (${id}): The jacket.\nMisbehaving Company (AI): Which jacket?\n`)
+    expect(received()).toEqual([['The jacket.']])
+    // Also where it goes on, of a pipe, and in the owner's own words.
+    unheard()
+    const go = ['chat', company.origin, '--human', '--continue', id]
+    expect((await poppy(go, ['The green one.'])).seen).toContain('Not done: ')
+    const next = await poppy(go, ['The green one.', 'The green one.'])
+    expect(next.seen).toBe('Misbehaving Company (AI): Thank you.\nMisbehaving Company (AI): Thanks again.\n')
+    expect(received()).toEqual([['The jacket.', 'The green one.', 'The green one.']])
+    // In the agent's words it is another message, and in another conversation too.
+    unheard()
+    await poppy(['chat', company.origin, '--continue', id, 'Yes.'])
+    await poppy([...go, 'Yes.'])
+    unheard()
+    await poppy(['chat', company.origin, '--continue', id, 'No.'])
+    await poppy(['chat', company.origin, 'No.'])
+    expect(received()).toEqual([['The jacket.', 'The green one.', 'The green one.', 'Yes.', 'Yes.', 'No.'], ['No.']])
+    expect(company.findings).toEqual([])
+  })
+
   it('takes the lines of a pipe one after another, tells agent from person, and closes', async () => {
     const { poppy, company } = await sitDown()
     company.conversations.script([{ say: 'Which jacket?' }], [{ say: 'Thank you.' }])

@@ -79,6 +79,19 @@ const judged: ReadonlySet<AgentErrorCode> = new Set<AgentErrorCode>([
   ...(['call_failed', 'extension_required', 'invalid_input'] as const),
 ])
 
+/** What a Company says of where the answer was to be read from (7.5), and not of the message. */
+const aboutReading: readonly unknown[] = ['cursor_expired', 'invalid_cursor']
+
+/**
+ * Whether it is known by this that a message was not said.
+ * @param mayBeSaid whether it may have arrived before, so that it has to be the Company that has looked at it
+ */
+function isRefused({ code, companyCode }: AgentError, mayBeSaid: boolean): boolean {
+  if (unclear.has(code) || aboutReading.includes(companyCode)) return false
+  // Something in between, such as a gateway, refuses without a code of the Company's.
+  return !mayBeSaid || (judged.has(code) && (code !== 'call_failed' || companyCode !== undefined))
+}
+
 /** Those after which it is sent again at once. */
 const again: ReadonlySet<AgentErrorCode> = new Set([...unclear].filter((code) => code !== 'rate_limited'))
 
@@ -146,8 +159,7 @@ export function openOutbox(parts: OperationParts): Outbox {
         }
         return { ...answer, messageId: id, conversationId: kept.conversation ?? answer.conversation_id ?? '' }
       } catch (error) {
-        const mayBeSaid = wasTried || sends > 1
-        if (error instanceof AgentError && !unclear.has(error.code) && (!mayBeSaid || judged.has(error.code))) {
+        if (error instanceof AgentError && isRefused(error, wasTried || sends > 1)) {
           // It was refused, so it was not said.
           await store.update(keyOf(id), () => undefined)
           throw error

@@ -113,18 +113,29 @@ export async function awaitReply(
 
   let page: Page | undefined
   let standing: ConversationStanding | undefined
+  let expired = 0
+  /** 7.5: from the beginning where the cursor is gone, and the owner is told. @returns whether it is read once more */
+  const restarts = async (error: unknown): Promise<boolean> => {
+    const code = error instanceof AgentError ? error.companyCode : undefined
+    if (trial.cursor() === null || !['cursor_expired', 'invalid_cursor'].includes(code ?? '')) return false
+    await trial.restart()
+    expired += 1
+    if (expired === 1) events.push({ type: 'missing', reason: 'expired' })
+    return expired <= maxExpired
+  }
   if (content !== undefined) {
-    const sent = await outbox.send({ conversation: id, parent: null }, content, {
-      wait: left(),
-      cursor: trial.cursor(),
-      signal,
+    const send = () =>
+      outbox.send({ conversation: id, parent: null }, content, { wait: left(), cursor: trial.cursor(), signal })
+    const sent = await send().catch(async (error: unknown) => {
+      // It may have been accepted all the same: the same one again.
+      if (await restarts(error)) return send()
+      throw error
     })
     page = sent.page
     standing = await stands(sent)
   }
   // Where nothing was sent its turn may be over already: then there is nothing to wait for.
   let isFirst = content === undefined
-  let expired = 0
   let vain = 0
   let gathered = 0
   for (let empty = 0; ; ) {
@@ -160,14 +171,7 @@ export async function awaitReply(
       signal?.throwIfAborted()
       if (!(error instanceof AgentError)) throw error
       page = undefined
-      if (trial.cursor() !== null && ['cursor_expired', 'invalid_cursor'].includes(error.companyCode ?? '')) {
-        // 7.5: from the beginning, and the owner is told
-        await trial.restart()
-        expired += 1
-        if (expired === 1) events.push({ type: 'missing', reason: 'expired' })
-        if (expired <= maxExpired) continue
-        throw error
-      }
+      if (await restarts(error)) continue
       const pause = Math.max(1000, (error.retryAfter ?? 0) * 1000)
       if (!passing.has(error.code) || now() + pause > end) throw error
       await wait(pause, signal)

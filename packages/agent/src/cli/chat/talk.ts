@@ -1,5 +1,6 @@
 import type { Conversation, UserAnswer } from '../../conversations/conversation.ts'
 import type { ConversationEvent } from '../../conversations/event.ts'
+import type { UnsentMessage } from '../../conversations/outbox.ts'
 import type { SignInNeeded } from '../../conversations/step-up.ts'
 import { AgentError } from '../../errors.ts'
 import type { Operation } from '../../operations/operation.ts'
@@ -27,6 +28,14 @@ export interface Talk {
   readonly asUser: boolean
   /** One line and no more: what fails is given back, and ends the command. */
   readonly isOnce: boolean
+  /** What could not be said for certain before, and was said as this command began. */
+  readonly before: readonly SaidBefore[]
+}
+
+/** A message that was left over. */
+export interface SaidBefore {
+  readonly message: UnsentMessage
+  readonly conversation: Conversation
 }
 
 /** How a chat ended. */
@@ -52,6 +61,8 @@ const chatHelp = [
 
 /** Milliseconds in which nobody has read what took the place of something else. */
 const moment = 3000
+/** Milliseconds in which the same words are the same message, where nobody knew what became of it. */
+const sameFor = 3600 * 1000
 /** Seconds that a confirmed operation is followed before the chat goes on. */
 const followed = 20
 
@@ -309,8 +320,33 @@ export async function runTalk(talk: Talk, opened: Conversation | undefined): Pro
     return goesOn && !(isAnswered && conversation.status === 'idle')
   }
 
+  const saidBefore = [...talk.before]
+  /**
+   * Whoever gives the same command once more, because its words could not be said, has them said once (7.3). A person at a
+   * terminal was told that they are said, before they typed anything.
+   */
+  function takeSaid(text: string, isTheirs: boolean): Conversation | undefined {
+    if (screen.isLive) return undefined
+    const at = saidBefore.findIndex(
+      ({ message }) =>
+        message.text === text &&
+        message.isOwners === isTheirs &&
+        message.parentId === undefined &&
+        message.conversationId === current?.id &&
+        talk.now() - message.at < sameFor,
+    )
+    return saidBefore.splice(at, at < 0 ? 0 : 1)[0]?.conversation
+  }
+
   async function say(text: string, isOwn: boolean): Promise<void> {
     const options = { signal: stop.signal }
+    const said = takeSaid(text, isOwn || current?.parentId !== undefined)
+    if (said !== undefined) {
+      if (current === undefined) output.value({ conversation: said.id })
+      current ??= said
+      await heard(current, async () => {})
+      return
+    }
     if (current === undefined) {
       current = isOwn
         ? await session.conversations.startAsUser(text, options)

@@ -1,11 +1,12 @@
 import { AgentError } from '../../errors.ts'
 import { createPublicFetch } from '../../net/public-fetch.ts'
+import type { Session } from '../../session.ts'
 import { type AccountOptions, accountFlag, nameOf, sessionOf } from '../account.ts'
 import type { ChatScreen } from '../chat/screen.ts'
-import { runTalk, type Talk } from '../chat/talk.ts'
+import { runTalk, type SaidBefore, type Talk } from '../chat/talk.ts'
 import { traced } from '../chat/trace.ts'
 import { type CommandContext, withAgent } from '../command.ts'
-import { clean, shellWord } from '../terminal.ts'
+import { clean, type Output, shellWord } from '../terminal.ts'
 
 /** `poppy chat`: talking with a Company (7). */
 
@@ -44,10 +45,7 @@ export async function chat(
     const company = await user.company(domain)
     const session = await sessionOf(company, options)
     const names = { company: company.name }
-    // What a process before this one couldn't say for certain is said first, once.
-    const left = await session.conversations.resumeSending()
-    for (const { error, id } of left)
-      if (error) output.line(`Not sent yet (${clean(id, 60)}): ${clean(error.message, 300)}`)
+    const before = await sayWhatIsLeft(session, output)
     const opened = options.continue === undefined ? undefined : await session.conversations.open(options.continue)
     const shown = words === undefined ? (around.screen?.(output.json) as ChatScreen) : oneLine(words, output.line)
     screen = shown
@@ -73,7 +71,16 @@ export async function chat(
       )
     }
     try {
-      const talk = { session, screen: shown, output, names, signIn, now: around.now, asUser: options.human === true }
+      const talk = {
+        session,
+        screen: shown,
+        output,
+        names,
+        signIn,
+        before,
+        now: around.now,
+        asUser: options.human === true,
+      }
       const { conversation, isClosed, failure } = await runTalk({ ...talk, isOnce: words !== undefined }, opened)
       const isKnown = conversation !== undefined && failure?.code !== 'conversation_not_found'
       if (isKnown) output.value({ conversation: conversation.id, status: isClosed ? 'closed' : conversation.status })
@@ -87,6 +94,21 @@ export async function chat(
       shown.close()
     }
   })
+}
+
+/** What a process before this one couldn't say for certain is said first, once, and told. @returns what was said */
+async function sayWhatIsLeft({ conversations }: Session, output: Output): Promise<readonly SaidBefore[]> {
+  const unsent = new Map((await conversations.unsent()).map((message) => [message.id, message]))
+  const all: SaidBefore[] = []
+  for (const { error, id, conversation } of await conversations.resumeSending()) {
+    const message = unsent.get(id)
+    if (error) output.line(`Not sent yet (${clean(id, 60)}): ${clean(error.message, 300)}`)
+    if (conversation === undefined || message === undefined) continue
+    output.value({ sent: id, conversation: conversation.id })
+    output.line(`Sent now (${clean(conversation.id, 256)}): ${clean(message.text ?? 'facts without words', 300)}`)
+    all.push({ message, conversation })
+  }
+  return all
 }
 
 /** A chat of one line. */
