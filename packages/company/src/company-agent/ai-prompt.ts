@@ -20,6 +20,8 @@ const share = { steps: 0.6, asked: 0.7, heard: 0.2, results: 0.3 }
 
 /** The newest of the messages to answer that are read; who sends more at once is answered for these. */
 const mostAsked = 40
+/** Tokens that each of them has at least. */
+const leastWords = 40
 
 /** About how many tokens a text has, rather more than less: three bytes each. */
 export function tokensIn(text: string): number {
@@ -82,7 +84,7 @@ function note(isCut: boolean): ModelMessage {
 function askedMessages({ asked, context, notes }: Turn, budget: number): readonly Part[] {
   const shared = Object.keys(context).length === 0 ? [] : [situation(context)]
   const noted = notes.length === 0 ? [] : [part('user', clean(`${forYouAlone}\n${notes.join('\n')}`))]
-  return cutEach([...noted, ...shared, ...asked.slice(-mostAsked).map(readHeard)], budget)
+  return cutEach([...noted, ...shared, ...asked.slice(-mostIn(budget)).map(readHeard)], budget)
 }
 
 const forYouAlone =
@@ -131,7 +133,7 @@ function newestExchanges(parts: readonly Part[], budget: number): readonly Part[
 /** The newest of all that came meanwhile, cut to what there is for them: whoever sends much at once pays for no more words. */
 function cutHeard(units: readonly Unit[], budget: number): readonly Unit[] {
   const all = units.flatMap((unit) => (unit.kind === 'heard' ? unit.parts : []))
-  const left = cutEach(all.slice(-mostAsked), budget)
+  const left = cutEach(all.slice(-mostIn(budget)), budget)
   let at = left.length - all.length
   return units.map((unit) => {
     if (unit.kind === 'step') return unit
@@ -159,10 +161,13 @@ function newestUnits(units: readonly Unit[], budget: number): readonly Unit[] {
   return kept
 }
 
+/** How many messages are read: of no fewer words each than make sense. */
+const mostIn = (budget: number) => Math.max(1, Math.min(mostAsked, Math.floor(budget / leastWords)))
+
 /** All of them, each cut to its part of the budget where there are too many words. */
 function cutEach(parts: readonly Part[], budget: number): readonly Part[] {
   if (sum(parts) <= budget) return parts
-  const each = Math.max(40, Math.floor(budget / Math.max(1, parts.length)))
+  const each = Math.max(leastWords, Math.floor(budget / Math.max(1, parts.length)))
   return parts.map(({ role, text }) => part(role, cut(text, each)))
 }
 
@@ -170,9 +175,15 @@ function cutEach(parts: readonly Part[], budget: number): readonly Part[] {
 function cut(text: string, tokens: number): string {
   const size = tokensIn(text)
   if (size <= tokens) return text
-  const characters = Math.max(20, Math.floor((text.length * tokens) / size))
-  const end = Math.floor(characters / 4)
-  return `${text.slice(0, characters - end)} (… cut here …) ${text.slice(-end)}`.toWellFormed()
+  for (let characters = Math.floor((text.length * tokens) / size); ; ) {
+    const most = Math.max(20, characters)
+    const end = Math.floor(most / 4)
+    const short = `${text.slice(0, most - end)} (… cut here …) ${text.slice(-end)}`.toWellFormed()
+    const left = tokensIn(short)
+    if (left <= tokens || most === 20) return short
+    // What is kept may have more bytes to a character than what is not.
+    characters = Math.min(most - 1, Math.floor((most * tokens) / left))
+  }
 }
 
 /** Characters that nobody sees are a way to tell a model what nobody reads. */

@@ -236,6 +236,24 @@ describe('a Company Agent that a model speaks for', () => {
       expect(tokens(prompt)).toBeLessThan(13_500)
   })
 
+  it('stays within it whatever is cut: what is dear may stand where it is kept, and much may come in many small pieces', async () => {
+    const tokens = (prompt: readonly unknown[]) => Buffer.byteLength(JSON.stringify(prompt.slice(1))) / 3
+    const dear = `${'客'.repeat(9000)}${'x'.repeat(1_000_000)}${'客'.repeat(3000)}`
+    const model = modelThatWrites([{ call: 'search_rooms' }], ['Done.'])
+    const large: Partial<Turn> = { call: async () => ({ ok: true, value: dear }), says: dear.slice(0, 31_000) }
+    await play(companyAgent({ model, historyTokens: 12_000 }), turnOf(large))
+    for (const { prompt } of model.doStreamCalls) expect(tokens(prompt)).toBeLessThan(12_500)
+
+    const small = modelThatWrites([{ call: 'search_rooms' }], ['Done.'])
+    const many = Array.from({ length: 60 }, (_, at) => heard(`Message ${at}. ${'m'.repeat(500)}`))
+    const flood: Partial<Turn> = { history: many, asked: many, more: async () => many }
+    await play(companyAgent({ model: small, historyTokens: 1000 }), turnOf(flood))
+    for (const { prompt } of small.doStreamCalls) {
+      expect(tokens(prompt)).toBeLessThan(1500)
+      expect(JSON.stringify(prompt)).toContain('Message 59.')
+    }
+  })
+
   it('has its settings checked at once', () => {
     const model = modelThatWrites(['Yes.'])
     const wrong = [{ model: '' }, { model, maxSteps: 0 }, { model, historyTokens: 1.5 }, { model, outputTokens: 1 }]
