@@ -1,4 +1,4 @@
-import type { PersonalAgentOptions } from '@poppyseed/agent'
+import { AgentError, type PersonalAgentOptions } from '@poppyseed/agent'
 import { wellBehaved } from '@poppyseed/conformance'
 import { describe, expect, it } from 'vitest'
 import {
@@ -335,6 +335,10 @@ describe('answers that are none', () => {
       const events = await followed(conversation)
       expect(told(events)).toEqual(['connectionLost', 'connectionBack', ...words])
       expect(events[0]).toMatchObject({ error: { code: 'company_error', action: 'retry' } })
+      expect(events[0]?.type === 'connectionLost' && events[0].error).toBeInstanceOf(AgentError)
+      expect(JSON.parse(JSON.stringify(events[0]))).toMatchObject({
+        error: { error: 'company_error', message: 'Misbehaving Company answered HTTP 503.', status: 503 },
+      })
       const other = await talking(saying(...words), { stream })
       other.company.next(1, using({ gateway: 'empty_503' }), 'events')
       expect(told(await followed(other.conversation))).toEqual(words)

@@ -102,7 +102,9 @@ describe('poppy chat', () => {
       ['I want to return a jacket.', { after: /Which jacket/, type: '/leave' }],
       { isLive: true },
     )
-    expect(seen).toMatch(/Trying again\. What Misbehaving Company says meanwhile comes when it answers\.\n/)
+    expect(seen).toMatch(
+      /\nMisbehaving Company answered HTTP 503\.\nTrying again\. What Misbehaving Company says meanwhile comes when it answers\.\n/,
+    )
     expect(seen.match(/Trying again/g)).toHaveLength(1)
     expect(seen).toMatch(/Trying again[\s\S]*Misbehaving Company answers again\.\n[\s\S]*Which jacket/)
   })

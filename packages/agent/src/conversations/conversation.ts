@@ -218,6 +218,8 @@ export function conversationOf(room: ConversationRoom, id: string, record: Conve
           // 7.5: after it was handled
           await position.handled(reading.wire.id)
         } else if (reading.kind === 'standing') await stands(reading.standing)
+        // An error that is ours stays one: what it is told of was looked through when it came.
+        else if (reading.kind === 'lost') yield ourWords(reading)
         else yield await parts.tokens.redact(ourWords(reading))
       }
     } catch (error) {
