@@ -117,13 +117,43 @@ describe('a message whose answer is lost', () => {
     expect([await here.conversations.unsent(), company.findings]).toEqual([[], []])
   })
 
+  it('is sent in its turn where several are left over, and none of them is forgotten [K44]', async () => {
+    const { here, conversation, company, book, clock } = await talking([])
+    for (const text of ['The jacket.', 'The green one.', 'Size M.']) {
+      company.next(3, using({ gateway: 'html_502' }), 'conversations')
+      expect(await endOf(conversation.send(text))).toBe('company_error')
+      clock.now += 1000
+    }
+    // Where the first of them doesn't get through, none comes before it.
+    company.next(3, using({ gateway: 'html_502' }), 'conversations')
+    const failed = await here.conversations.resumeSending()
+    expect(failed.map(({ error }) => error?.code)).toEqual(['company_error', 'company_error', 'company_error'])
+    expect([book().received.length, (await here.conversations.unsent()).length]).toEqual([1, 3])
+    expect((await here.conversations.resumeSending()).map(({ error }) => error)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ])
+    expect(book().received.map(({ text }) => text)).toEqual(['Hello.', 'The jacket.', 'The green one.', 'Size M.'])
+    expect([await here.conversations.unsent(), company.findings]).toEqual([[], []])
+  })
+
   it('is not sent after what was said since: it would contradict that', async () => {
-    const { here, conversation, company, book } = await talking([])
+    const { here, conversation, company, book, clock } = await talking([])
     company.next(3, using({ gateway: 'html_502' }), 'conversations')
     expect(await endOf(conversation.send('Cancel it.'))).toBe('company_error')
     await conversation.send('Keep it.')
     expect(await here.conversations.resumeSending()).toEqual([])
     expect(book().received.map(({ text }) => text)).toEqual(['Hello.', 'Keep it.'])
+    // Also where that was said once more, after something that may not have arrived either.
+    for (const text of ['Cancel it.', 'No, keep it.']) {
+      company.next(3, using({ gateway: 'html_502' }), 'conversations')
+      expect(await endOf(conversation.send(text))).toBe('company_error')
+      clock.now += 1000
+    }
+    await conversation.send('Cancel it.')
+    expect(await here.conversations.resumeSending()).toEqual([])
+    expect(book().received.map(({ text }) => text)).toEqual(['Hello.', 'Keep it.', 'Cancel it.'])
   })
 
   it('isn’t sent again where somebody discards it, or where it was refused', async () => {

@@ -82,7 +82,14 @@ export function createConversations(parts: OperationParts): SessionConversations
     resumeSending: async ({ signal } = {}) => {
       const room = await openRoom()
       const resumed: ResumedMessage[] = []
+      const waiting = new Map<string, AgentError>()
       for (const { id, conversationId, parentId } of await room.outbox.list()) {
+        const before = conversationId === undefined ? undefined : waiting.get(conversationId)
+        if (before !== undefined) {
+          // Not before what was said before it.
+          resumed.push({ id, conversation: undefined, error: before })
+          continue
+        }
         try {
           const sent = await room.outbox.sendKept(id, { signal })
           if (!sent) continue
@@ -97,7 +104,11 @@ export function createConversations(parts: OperationParts): SessionConversations
         } catch (error) {
           signal?.throwIfAborted()
           if (!(error instanceof AgentError)) throw error
-          if (conversationId !== undefined) await heed(room.records, conversationId, error)
+          if (conversationId !== undefined) {
+            await heed(room.records, conversationId, error)
+            const isLeft = (await room.outbox.list()).some((each) => each.id === id)
+            if (isLeft) waiting.set(conversationId, error)
+          }
           resumed.push({ id, conversation: undefined, error })
         }
       }

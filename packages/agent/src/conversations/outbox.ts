@@ -135,7 +135,13 @@ export function openOutbox(parts: OperationParts): Outbox {
         now() - one.at < sameFor &&
         JSON.stringify(one.message) === JSON.stringify({ id, ...content }),
     )
-    if (same) return [...same, true]
+    if (same) {
+      const [id, one] = same
+      // It is said now, after what was said in between.
+      const anew: Kept = { ...one, at: now() }
+      await store.update(keyOf(id), (before) => before && (anew as unknown as StoredValue))
+      return [id, anew, true]
+    }
     if (kept.length >= maxKept)
       throw new AgentError('store_busy', 'Too many messages wait to be sent: send or discard those first.', {
         action: 'give_up',
@@ -153,8 +159,8 @@ export function openOutbox(parts: OperationParts): Outbox {
         const answer = await once(parts, kept, options)
         await store.update(keyOf(id), () => undefined)
         // Who was told that it isn't known has gone on: what comes late now would contradict what came after.
-        for (const [other, { isTold, conversation }] of await all()) {
-          if (isTold && conversation !== null && conversation === kept.conversation)
+        for (const [other, { isTold, conversation, at }] of await all()) {
+          if (isTold && conversation !== null && conversation === kept.conversation && at < kept.at)
             await store.update(keyOf(other), () => undefined)
         }
         return { ...answer, messageId: id, conversationId: kept.conversation ?? answer.conversation_id ?? '' }
