@@ -32,13 +32,13 @@ export async function claimTurn(
 
 const renewText = `update poppy_conversations set turn_due_at = cast(:until as bigint)
   where company = :company and id = :id and runner = cast(:runner as bigint) and turn_due_at is not null
-    and responder = 'agent' and status <> 'closed' returning id`
+    and attempts > 0 and responder = 'agent' and status <> 'closed' returning id`
 const renew = statement<
   { readonly id: string; readonly runner: number; readonly until: number },
   { readonly id: string }
 >({ sqlite: renewText, postgres: renewText })
 
-/** Has a turn for longer. False when it is another's, or nobody's, by now. Not a change: nothing is told of it. */
+/** Has a turn for longer. False when it is another's, nobody's, or has ended, by now. Not a change: nothing is told of it. */
 export async function renewTurn(
   scope: Scope,
   turn: { readonly id: string; readonly runner: number; readonly until: number },
