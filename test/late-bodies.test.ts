@@ -29,6 +29,7 @@ describe.each(stores)('A body that comes late on $name', { timeout: 60_000 }, ({
   async function signedIn(store: FreshStore) {
     let authenticated = 0
     let verified = 0
+    let isBlocked = false
     const here = await openStreams(store, {
       operations: [book],
       prepare: lists,
@@ -49,7 +50,7 @@ describe.each(stores)('A body that comes late on $name', { timeout: 60_000 }, ({
       agents: {
         block: () => {
           authenticated += 1
-          return false
+          return isBlocked
         },
       },
     })
@@ -112,7 +113,7 @@ describe.each(stores)('A body that comes late on $name', { timeout: 60_000 }, ({
       const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: {} } }
       return begin('', call, '/poppy/mcp', issued.access_token)
     }
-    return { here, world, id, tokens, begin, beginMcp, row, signOut, toAccount, verified: () => verified }
+    return { here, world, id, tokens, begin, beginMcp, row, signOut, toAccount, verified: () => verified, block: () => (isBlocked = true) }
   }
 
   test.each(['/messages', '/handoff', '/close'])(
@@ -188,6 +189,25 @@ describe.each(stores)('A body that comes late on $name', { timeout: 60_000 }, ({
     await world.company.agents.block(world.agent.clientId)
     for (const end of ends) expect(await end()).toBe('401 invalid_token')
     expect(await row(id)).toEqual(before)
+  })
+
+  test('of a Personal Agent that the configuration keeps out by then is refused, whatever it asks for', async () => {
+    const { world, id, begin, beginMcp, row, verified, block } = await signedIn(await fresh())
+    const before = await row(id)
+    const ends = [
+      await begin(`/${id}/messages`, { message: said('And dinner?') }),
+      await begin('', { message: { ...said('Another matter.'), id: 'msg_kept_out' } }),
+      await begin(`/${id}/handoff`, {}),
+      await begin(`/${id}/close`, {}),
+      await begin('', { text: 'hello' }, '/poppy/tools/echo'),
+      await begin('', { revision: 1, approved_by: 'user' }, '/poppy/operations/opn_none/confirm'),
+      await begin('', credentials, '/poppy/sign-in'),
+      await beginMcp('echo'),
+    ]
+    block()
+    world.clock.now += 2000
+    for (const end of ends) expect(await end()).toBe('401 invalid_token')
+    expect([await row(id), verified()]).toEqual([before, 0])
   })
 
   test('and well is accepted with all that its token gives', async () => {

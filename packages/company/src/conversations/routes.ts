@@ -3,7 +3,7 @@ import { readJsonObject } from '../http/body.ts'
 import { json, jsonText } from '../http/respond.ts'
 import type { Handler } from '../http/router.ts'
 import type { Authenticator, Need, TokenHolder } from '../sessions/authenticate.ts'
-import { requireUnexpired } from '../sessions/late-body.ts'
+import { requireStillGood } from '../sessions/late-body.ts'
 import { type Acceptance, acceptMessage, startConversation } from './accepting.ts'
 import { askForPerson } from './asking.ts'
 import { closeConversation } from './closing.ts'
@@ -46,8 +46,9 @@ export function conversationHandlers(
     endpoint.authenticator.withEpoch(request, endpoint.need)
   // 4.3, 4.9: the token is looked at before the body, which may be long on its way
   const bodyOf = async (request: Request, holder: TokenHolder) => {
+    const since = parts.now()
     const body = await readJsonObject(request, conversationLimits.body, conversationLimits.depth)
-    requireUnexpired(holder, parts.now())
+    await requireStillGood(holder, { now: parts.now(), since })
     return body
   }
 

@@ -50,6 +50,8 @@ export interface TokenHolder {
   readonly expiresAt: number
   /** Whether it is of a client that signed in through MCP's own flow (6), and is worth nothing signed out. */
   readonly ownMcpFlow: boolean
+  /** Whether its Personal Agent may come in, by the configuration's lists as they are when this is asked (4.1). */
+  readonly isAdmitted: () => boolean | Promise<boolean>
 }
 
 /** Makes a Principal of a request’s token, or throws. */
@@ -74,6 +76,13 @@ function refuse(reason: string): PoppyError {
  */
 export function createAuthenticator(settings: AuthenticatorSettings): Authenticator {
   const { tokens, now, requestLimits } = settings
+  const holderOf = (principal: Principal, { epoch, expiresAt, ownMcpFlow }: SessionToken): TokenHolder => ({
+    principal,
+    epoch,
+    expiresAt,
+    ownMcpFlow,
+    isAdmitted: () => settings.admission.admits(principal.clientId),
+  })
 
   function open(request: Request, scheme: 'dpop' | 'bearer'): { token: SessionToken; hash: string } {
     // 4.3: never from a URL, not even beside a good header
@@ -199,13 +208,6 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
     },
   }
 }
-
-const holderOf = (principal: Principal, { epoch, expiresAt, ownMcpFlow }: SessionToken): TokenHolder => ({
-  principal,
-  epoch,
-  expiresAt,
-  ownMcpFlow,
-})
 
 /** Whether something that was shown was wrong. A nonce that has to be asked for is the way it goes. */
 function isFailure(error: unknown): boolean {

@@ -7,21 +7,27 @@ import { peekSession } from './store.ts'
 
 /** A request whose body comes late has the rights that there are when it has come whole (4.9). */
 
-/**
- * A token that has expired while the body came is over as it is before one (4.3): whoever sent it has the right to no more.
- * @param now milliseconds since 1970
- * @throws PoppyError `invalid_token`
- */
-export function requireUnexpired({ expiresAt }: Pick<TokenHolder, 'expiresAt'>, now: number): void {
-  if (now < expiresAt * 1000) return
-  throw new PoppyError('invalid_token', {
-    description: 'The Session Token is not valid.',
-    reason: 'expired before the body had come',
-  })
-}
-
 /** Milliseconds in which a body comes with its request: rights of so long ago are as of now. */
 const patience = 1000
+
+/**
+ * A token that has expired while the body came is over as it is before one (4.3), and so is one of a Personal Agent that the
+ * configuration keeps out by then (4.1): whoever sent it has the right to no more.
+ * @param when both in milliseconds since 1970; `since`: when it was authenticated
+ * @returns whether the body came late, so that the Session may be another one as well
+ * @throws PoppyError `invalid_token`
+ */
+export async function requireStillGood(
+  { expiresAt, isAdmitted }: Pick<TokenHolder, 'expiresAt' | 'isAdmitted'>,
+  { now, since }: { readonly now: number; readonly since: number },
+): Promise<boolean> {
+  const refuse = (reason: string) =>
+    new PoppyError('invalid_token', { description: 'The Session Token is not valid.', reason })
+  if (now >= expiresAt * 1000) throw refuse('expired before the body had come')
+  const isLate = now - since >= patience
+  if (isLate && !(await isAdmitted())) throw refuse('client not admitted once the body had come')
+  return isLate
+}
 
 /**
  * The Principal of a request whose body has come: as it was authenticated, or where that is a while ago, with the rights that
@@ -30,7 +36,7 @@ const patience = 1000
  * @throws PoppyError `invalid_token` where the token or the Session is over, or its agent blocked
  */
 export async function principalStill(
-  { principal, expiresAt, ownMcpFlow }: TokenHolder,
+  holder: TokenHolder,
   {
     scope,
     now,
@@ -43,9 +49,9 @@ export async function principalStill(
     readonly since: number
   },
 ): Promise<Principal> {
+  const { principal, ownMcpFlow } = holder
   const time = now()
-  requireUnexpired({ expiresAt }, time)
-  if (time - since < patience) return principal
+  if (!(await requireStillGood(holder, { now: time, since }))) return principal
   const session = await peekSession(await scope(), principal.sessionId)
   if (session === null || !isActive(session, limits, time))
     throw new PoppyError('invalid_token', {
