@@ -311,6 +311,29 @@ describe.each(stores)('a browser assertion that comes again, on $name,', ({ miss
     await refused(await world.send(joining(tooLate)))
   })
 
+  test('in a body that is held back until nobody knows of it any more is refused [5.jti-once]', async () => {
+    const world = await makeWorld({ browser: true }, (await fresh()).store())
+    const session = await world.start()
+    const assertion = await world.agent.browserAssertion(session.session_id, page)
+    // Somebody who got hold of it opens their request in time, and sends the body when it is forgotten that it was used.
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
+    const whole = joining(assertion)
+    const held = world.send(
+      new Request(endpoint, {
+        method: 'POST',
+        headers: { origin: 'null', 'content-type': 'application/x-www-form-urlencoded' },
+        body: readable,
+        duplex: 'half',
+      } as RequestInit),
+    )
+    expect((await world.send(whole.clone())).status).toBe(303)
+    world.clock.now += 600_000
+    while (!(await world.company.work()).isDone);
+    const writer = writable.getWriter()
+    await Promise.all([writer.write(new Uint8Array(await whole.arrayBuffer())), writer.close()])
+    await refused(await held)
+  })
+
   test('with the jti of another agent’s is another’s [5.jti-once]', async () => {
     const world = await makeWorld({ browser: true }, (await fresh()).store())
     const other = await world.newAgent()

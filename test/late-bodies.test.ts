@@ -113,7 +113,19 @@ describe.each(stores)('A body that comes late on $name', { timeout: 60_000 }, ({
       const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: {} } }
       return begin('', call, '/poppy/mcp', issued.access_token)
     }
-    return { here, world, id, tokens, begin, beginMcp, row, signOut, toAccount, verified: () => verified, block: () => (isBlocked = true) }
+    return {
+      here,
+      world,
+      id,
+      tokens,
+      begin,
+      beginMcp,
+      row,
+      signOut,
+      toAccount,
+      verified: () => verified,
+      block: () => (isBlocked = true),
+    }
   }
 
   test.each(['/messages', '/handoff', '/close'])(
@@ -261,6 +273,34 @@ describe.each(stores)('A body that comes late on $name', { timeout: 60_000 }, ({
     for (const end of ends) expect(await end()).toBe('401 invalid_token')
     expect(verified()).toBe(0)
     expect((await world.company.operations.list()).operations).toMatchObject([{ state: 'proposed' }])
+  })
+})
+
+describe.each(stores)('A sign-out whose body comes late, on $name', ({ missing, fresh }) => {
+  it.skipIf(missing !== null)('is none where its assertion has run out by then, and may have been used', async () => {
+    const world = await makeWorld({}, (await fresh()).store())
+    const tokens = await world.signIn(world.agent, (await world.start()).session_id)
+    const form = new URLSearchParams({
+      client_id: world.agent.clientId,
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion: await world.agent.clientAssertion(),
+      token: tokens.refresh_token as string,
+    })
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
+    const held = world.company.fetch(
+      new Request(`${world.origin}/poppy/revoke`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        body: readable,
+        duplex: 'half',
+      } as RequestInit),
+    )
+    world.clock.now += 200_000
+    const writer = writable.getWriter()
+    await Promise.all([writer.write(new TextEncoder().encode(form.toString())), writer.close()])
+    const answer = await held
+    expect([answer.status, await answer.text()]).toEqual([401, expect.stringContaining('invalid_client')])
+    expect((await world.agent.revoke(tokens.refresh_token as string)).status).toBe(200)
   })
 })
 

@@ -32,7 +32,6 @@ export interface RevocationEndpoint {
  */
 export async function handleRevocation(request: Request, endpoint: RevocationEndpoint): Promise<Response> {
   const { requestLimits } = endpoint
-  const now = endpoint.now()
   const { parameters, client } = await identifyClient(request, requestLimits, async () => {
     refuseTokensInUrl(request)
     const parameters = await readForm(request)
@@ -42,11 +41,13 @@ export async function handleRevocation(request: Request, endpoint: RevocationEnd
       client: await authenticateClient(parameters, request, {
         directory,
         audiences,
-        now: now / 1000,
+        // Once the body has come: one that is held back would outlast what is known of its use.
+        now: endpoint.now() / 1000,
         evenBlocked: true,
       }),
     }
   })
+  const now = endpoint.now()
   const notCounted = requestLimits.countTokenRequest(client.clientId)
   const token = parameters.get('token')
   const scope = await endpoint.scope()

@@ -42,7 +42,6 @@ function refuse(reason: string): PoppyError {
  */
 export async function joinBrowser(request: Request, endpoint: BrowserEndpoint): Promise<Response> {
   const { requestLimits } = endpoint
-  const now = endpoint.now()
   const checked = await identifyClient(request, requestLimits, async () => {
     // 5: in the body, never in the URL
     if (request.url.includes('?')) throw refuse('parameters in the URL')
@@ -50,11 +49,13 @@ export async function joinBrowser(request: Request, endpoint: BrowserEndpoint): 
     if (assertion === undefined) throw refuse('no assertion')
     return await checkBrowserAssertion(assertion, {
       endpoint: endpoint.endpoint,
-      now: now / 1000,
+      // Once the body has come: one that is held back would outlast what is known of its use.
+      now: endpoint.now() / 1000,
       skew: assertionSkew,
       findClient: (clientId) => endpoint.directory.find(clientId),
     })
   })
+  const now = endpoint.now()
   // Against the client that signed it; whether the Session is theirs is not known yet.
   const notCounted = requestLimits.countTokenRequest(checked.clientId)
   const location = readReturnTo(checked.returnTo, endpoint.pages)
