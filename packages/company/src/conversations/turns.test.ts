@@ -14,9 +14,7 @@ import { handedBack, taken } from './held.ts'
 import { withConversation } from './ledger.ts'
 import { notesOf } from './notes.ts'
 import type { ConversationParts } from './parts.ts'
-import type { ConversationRow } from './row.ts'
 import { findConversation } from './store.ts'
-import { renewTurn } from './turn-store.ts'
 
 // Turns, taken by one instance or several, of which some die, hang, or close in the middle.
 
@@ -149,31 +147,6 @@ describe.each(stores)('A turn in $name', { timeout: 60_000 }, ({ missing, fresh 
       'agent: It is.',
       'idle/agent',
     ])
-  })
-
-  test('that has ended is renewed by nobody: the next one begins at once, whatever was on its way', async () => {
-    const runs: string[] = []
-    const here = await one(async function* ({ asked }) {
-      runs.push(asked.map(({ text }) => text).join())
-      // It comes after this turn was begun, so it is the next one's.
-      if (runs.length === 1) await send(here, id, 'And dinner?')
-      yield { type: 'text', text: `Yes, ${runs.length}.` }
-    })
-    const { scope, clock, engine, idle, parts } = here
-    const { id } = await startConversation(scope)
-    let renewed: boolean | undefined
-    const late = async (point: string) => {
-      if (point !== 'turn-ended' || renewed !== undefined) return
-      // Asked while the turn ran, and done once it had ended.
-      const { runner } = (await findConversation(scope, id)) as ConversationRow
-      renewed = await renewTurn(scope, { id, runner, until: clock.now + 30_000 })
-    }
-    Object.assign(parts, { at: late })
-    engine.begin(dueTurn(id))
-    await idle()
-    await engine.sweep()
-    await idle()
-    expect([renewed, ...runs]).toEqual([false, 'Is breakfast included?', 'And dinner?'])
   })
 
   test('that is begun again gets what its tools answered before, and no tool runs twice', async () => {
