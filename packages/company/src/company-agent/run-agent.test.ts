@@ -169,6 +169,21 @@ describe('an agent that is run', () => {
     expect(end).toMatchObject({ how: 'failed', because: expect.stringMatching(new RegExp(`^(${because})$`)) as string })
   })
 
+  it.each<readonly [string, unknown, RegExp]>([
+    ['a bare text', 'Hello 12345.', /yield \{ type: 'text', text: … \}/],
+    ['a type that there is not', { type: 'say', text: 'Hello 12345.' }, /text, message, call, needs-sign-in, .*close/],
+    ['a text without its words', { type: 'text', words: 'Hello 12345.' }, /yield \{ type: 'text', text: … \}/],
+  ])(
+    'fails when it yields %s, and the log says what to write, and nothing of what was said',
+    async (_, said, words) => {
+      const { end } = await run(() => [said] as never, { time: 2000 })
+      expect(end).toMatchObject({ how: 'failed', because: 'nonsense', error: expect.any(TypeError) as TypeError })
+      const { message } = (end as unknown as { readonly error: TypeError }).error
+      expect(message).toMatch(words)
+      expect(message).not.toContain('12345')
+    },
+  )
+
   it('that waits for ever is given up when its time is over, and hears of it', async () => {
     let reason: unknown
     const { end } = await run(

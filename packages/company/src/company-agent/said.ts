@@ -55,17 +55,25 @@ export function cutText(text: string): readonly string[] {
   return pieces
 }
 
+// What was yielded is never in these: it may be what a customer said.
+const writeText = "Write: yield { type: 'text', text: … }."
+const types = 'text, message, call, needs-sign-in, needs-scope, handoff, ask-for-user, close'
+
 /**
  * Reads something that an agent said. What it says in text is cleaned, and plain words (7.4).
  * @throws TypeError for what nobody could say: a mistake in the agent, told in its log
  * @throws TooMuchSaid for a text that is longer than all that a turn may say
  */
 export function readSaid(value: unknown): Said {
+  if (typeof value === 'string') throw new TypeError(`The agent yielded a bare text. ${writeText}`)
   if (typeof value !== 'object' || value === null) throw new TypeError('The agent yielded something that is no object.')
   const said = value as Readonly<Record<string, unknown>>
   switch (said.type) {
-    case 'text':
-      return { type: 'text', text: textOf(said, 'text') ?? '' }
+    case 'text': {
+      const text = textOf(said, 'text')
+      if (text === undefined) throw new TypeError(`The agent yielded a text without its words. ${writeText}`)
+      return { type: 'text', text }
+    }
     case 'message': {
       const text = textOf(said, 'text')
       const data = dataOf(said.data)
@@ -100,7 +108,7 @@ export function readSaid(value: unknown): Said {
     case 'close':
       return { type: 'close' }
     default:
-      throw new TypeError('The agent yielded something of a type that there is not.')
+      throw new TypeError(`The agent yielded something of a type that there is not. There are: ${types}.`)
   }
 }
 
