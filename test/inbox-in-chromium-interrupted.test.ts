@@ -76,11 +76,21 @@ describe.skipIf(chromiumMissing)('an open page of the inbox', { timeout: 120_000
     await parts(page).box.fill('Half a sentence')
     await page.getByRole('button', { name: 'Open the account' }).click()
     await parts(page).details.getByText('X-482-913').waitFor()
+    await page.clock.install()
+    await page.getByRole('link', { name: 'Mine' }).click()
+    await parts(page).row('A refund over the limit.').click()
+    await parts(page).box.waitFor()
     await page.context().clearCookies()
     await page.getByRole('link', { name: 'Mine' }).click()
     await page.getByText('You are signed out. What you typed is kept in this tab.').waitFor()
     expect(await shown(page)).toEqual([])
     expect(await parts(page).box.inputValue()).toBe('Half a sentence')
+    // Nor is it asked for again and again.
+    const streams: string[] = []
+    page.on('request', (request) => request.url().includes('/live') && streams.push(request.url()))
+    story.goSilent()
+    for (const _ of [1, 2, 3]) await page.clock.runFor(40_000)
+    expect(streams).toEqual([])
   })
 
   it('shows nothing of the account from the moment that the customer is signed out: by the agent, on the account page, or by the company [4.9.signs-out-sessions, 4.9.disconnect]', async () => {

@@ -70,6 +70,10 @@ export function followChanges(page: Page, loading: Loading): void {
   function heard(): void {
     clearTimeout(silent)
     silent = setTimeout(() => {
+      if (page.state().connection === 'signed-out') {
+        close()
+        return
+      }
       // Whoever changed something meanwhile told nobody.
       loading.lose()
       open()
