@@ -13,7 +13,7 @@ import { withoutSecretsIn } from '../net/redact.ts'
 import { cleanText, withoutSecrets } from '../net/text.ts'
 import { nonceTrouble } from '../sessions/token-endpoint.ts'
 import type { HeldToken, SessionTokens, TokenWanted } from '../sessions/tokens.ts'
-import { stepUpError, tryAccount, union } from './step-up.ts'
+import { accountTries, stepUpError, union } from './step-up.ts'
 
 /** Requests that carry a Session Token (4.3, 6): everything that calls a Company goes through here. */
 
@@ -75,7 +75,8 @@ export async function authorisedFetch(
     )
   }
   // Each reason for another attempt counts once, so this ends.
-  const done = { nonce: false, clock: false, renewed: false, signedIn: false }
+  const done = { nonce: false, clock: false, renewed: false }
+  const tryAccount = accountTries(tokens, wanted)
   let stale: HeldToken | undefined
   let isSpent = false
   const isStream = request.body instanceof ReadableStream
@@ -132,8 +133,7 @@ export async function authorisedFetch(
       case 'insufficient_scope': {
         const needed = union(refusal.scopes, service.scopes ?? [])
         // 4.4: an Account Token that covers the task comes before a new sign-in
-        const end = done.signedIn ? 'in_vain' : await tryAccount(tokens, wanted, refusal.error, held, needed)
-        done.signedIn = true
+        const end = await tryAccount(refusal.error, held, needed)
         if (end === 'helped') continue
         throw await stepUpError(tokens, company, refusal.error, needed, end)
       }

@@ -16,7 +16,7 @@ import { noteOperation } from '../operations/operations.ts'
 import type { SessionTokens, TokenWanted } from '../sessions/tokens.ts'
 import { authorisedFetch, extensionMissing } from './authorised-fetch.ts'
 import { apisOf } from './call.ts'
-import { isAccessError, stepUpError, tryAccount } from './step-up.ts'
+import { accountTries, isAccessError, stepUpError } from './step-up.ts'
 
 /** MCP servers of a Company (6), by the official client, with Bearer tokens that this Session asks for and renews. */
 
@@ -139,7 +139,8 @@ export async function connectMcp(parts: OperationParts, found: FoundCompany, url
         return tokens.redact(tools.slice(0, maxTools))
       }),
     call: async (name, input = {}, { signal } = {}) => {
-      for (let hasTried = false; ; hasTried = true) {
+      const tryAccount = accountTries(tokens, bearerFor(server))
+      for (;;) {
         const held = await tokens.get(bearerFor(server))
         const work = async () =>
           tokens.redact(await client.callTool({ name, arguments: { ...input } }, signal ? { signal } : {}))
@@ -152,7 +153,7 @@ export async function connectMcp(parts: OperationParts, found: FoundCompany, url
         }
         const { error, scopes } = refusal
         if (!isAccessError(error)) throw toolError(found.name, refusal)
-        const end = hasTried ? 'in_vain' : await tryAccount(tokens, bearerFor(server), error, held, scopes)
+        const end = await tryAccount(error, held, scopes)
         if (end === 'helped') continue
         throw await stepUpError(tokens, found.name, error, scopes, end)
       }

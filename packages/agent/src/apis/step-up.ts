@@ -1,6 +1,7 @@
 import { coversScopes } from '@poppyseed/protocol'
 import { AgentError } from '../errors.ts'
 import { cleanText } from '../net/text.ts'
+import type { Secret } from '../secret.ts'
 import { isMendedBySignIn } from '../sessions/token-endpoint.ts'
 import type { HeldToken, SessionTokens, TokenWanted } from '../sessions/tokens.ts'
 
@@ -20,19 +21,62 @@ export function isAccessError(code: string | undefined): code is AccessError {
 /** What came of trying: `failed` where it couldn't be found out what the Account Token gives, and a new sign-in may mend that. */
 export type AccountTry = 'helped' | 'in_vain' | 'not_tried' | 'failed'
 
+/** How often one request is sent again because of an Account Token. */
+const mostTries = 3
+
 /**
- * Whether the Account Token gives what this Session Token didn't: it is used, where it covers what is needed as far as
- * anybody here knows (4.8). What the Company then says of it counts: the owner may have ended the access there, or taken a
- * part of it away, and nobody told us (4.9).
- * @param held the token that was refused
- * @returns `helped`: another attempt makes sense; `in_vain`: it was tried; `not_tried` where it couldn't help; or `failed`
+ * Tries for one request: each Account Token once. The owner may sign in while a request is on its way, in another Session too,
+ * and what it was tried with is over then (4.4): the next one is tried as well.
  */
-export async function tryAccount(
+export function accountTries(
+  tokens: SessionTokens,
+  wanted: TokenWanted,
+): (error: AccessError, held: HeldToken, needed: readonly string[]) => Promise<AccountTry> {
+  let used: Secret | undefined
+  let times = 0
+  return async (error, held, needed) => {
+    if (times >= mostTries) return 'in_vain'
+    if (used !== undefined && (await tokens.records.account())?.token === used.reveal()) return 'in_vain'
+    times += 1
+    return useAccount(tokens, { wanted, error, held, needed }, (token) => {
+      used = token
+    })
+  }
+}
+
+/** One such try: {@link accountTries}. */
+export function tryAccount(
   tokens: SessionTokens,
   wanted: TokenWanted,
   error: AccessError,
   held: HeldToken,
   needed: readonly string[],
+): Promise<AccountTry> {
+  return accountTries(tokens, wanted)(error, held, needed)
+}
+
+/**
+ * Whether the Account Token gives what this Session Token didn't: it is used, where it covers what is needed as far as
+ * anybody here knows (4.8). What the Company then says of it counts: the owner may have ended the access there, or taken a
+ * part of it away, and nobody told us (4.9).
+ * @param held the token that was refused
+ * @param used hears which Account Token it was, where that is known
+ * @returns `helped`: another attempt makes sense; `in_vain`: it was tried; `not_tried` where it couldn't help; or `failed`
+ */
+async function useAccount(
+  tokens: SessionTokens,
+  {
+    wanted,
+    error,
+    held,
+    needed,
+  }: {
+    readonly wanted: TokenWanted
+    readonly error: AccessError
+    readonly held: HeldToken
+    readonly needed: readonly string[]
+  },
+  used: (token: Secret) => void,
 ): Promise<AccountTry> {
   const before = await tokens.records.account()
   if (before === undefined || !coversScopes(before.scopes, needed)) return 'not_tried'
@@ -41,7 +85,9 @@ export async function tryAccount(
     if (needed.length === 0 || held.isNew) return 'in_vain'
   }
   try {
-    if (!(await tokens.useAccountToken(wanted, held.token))) return 'in_vain'
+    const token = await tokens.useAccountToken(wanted, held.token)
+    if (token === false) return 'in_vain'
+    if (token !== true) used(token)
   } catch (thrown) {
     // 4.8: a Company that may do better in a moment is asked again, and its User is not
     if (isMendedBySignIn(thrown) && thrown.action !== 'retry') return 'failed'

@@ -75,8 +75,11 @@ export interface SessionTokens {
    * @param stale a token that the Company refused: never given again
    */
   readonly get: (wanted: TokenWanted, stale?: Secret) => Promise<HeldToken>
-  /** 4.8: signs the Session in with the Account Token that is held, or says false when there is none. */
-  readonly useAccountToken: (wanted: TokenWanted, stale?: Secret) => Promise<boolean>
+  /**
+   * 4.8: signs the Session in with the Account Token that is held; false when there is none, or when it doesn't.
+   * @returns the Account Token that did, as it is from then on; true where another call had done it already
+   */
+  readonly useAccountToken: (wanted: TokenWanted, stale?: Secret) => Promise<Secret | boolean>
   /**
    * 4.8, 4.9: asks the Company whether the Account Token that is held still signs in, and what it covers now; false without
    * one. Who else asks in that moment has the same answer by the same request.
@@ -272,7 +275,9 @@ export function createSessionTokens(
       const session = await records.session()
       // Another call of this Session may have done it while this one waited.
       if (session.signedIn && fresh(session, wanted, stale)) return true
-      return (await obtain(wanted, true)).signedIn
+      if (!(await obtain(wanted, true)).signedIn) return false
+      const account = await records.account()
+      return account === undefined || new Secret(account.token)
     })
 
   return {
@@ -297,7 +302,7 @@ export function createSessionTokens(
       const wanted: TokenWanted = { kind: 'dpop', resource: undefined }
       // Whatever is held now is from before the question, so it is no answer to it.
       const before = (await records.session()).tokens.find((token) => isFor(token, wanted))
-      return useAccountToken(wanted, before && new Secret(before.token))
+      return (await useAccountToken(wanted, before && new Secret(before.token))) !== false
     },
     startWithoutAccount: () =>
       alone(async () => {
