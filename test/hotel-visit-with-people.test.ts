@@ -41,8 +41,15 @@ type Options = Partial<Omit<HumanVisitOptions, 'address' | 'agent' | 'say'>>
 async function visit(address: string, options: Options = {}) {
   const { agent, close } = await startVisitingAgent(options.now)
   const said: string[] = []
-  const end = playHumanVisit({ address, agent, say: (line) => said.push(line), ...options })
+  const over = new AbortController()
+  const signal = AbortSignal.any([over.signal, ...(options.signal ? [options.signal] : [])])
+  const end = playHumanVisit({ address, agent, say: (line) => said.push(line), ...options, signal })
   onTestFinished(close)
+  // Before the hotel and the agent go: one that went on would ask whoever has its address next.
+  onTestFinished(async () => {
+    over.abort()
+    await end
+  })
   const says = (what: RegExp) => vi.waitFor(() => expect(said.join('\n')).toMatch(what), patiently)
   return { end, said, says }
 }
