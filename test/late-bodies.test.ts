@@ -113,6 +113,19 @@ describe.each(stores)('A body that comes late on $name', { timeout: 60_000 }, ({
       const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: {} } }
       return begin('', call, '/poppy/mcp', issued.access_token)
     }
+    /** One of each kind of request that has a body and a token. */
+    const beginAll = async (messageId: string) => [
+      await begin(`/${id}/messages`, { message: said('And dinner?') }),
+      await begin('', { message: { ...said('Another matter.'), id: messageId } }),
+      await begin(`/${id}/handoff`, {}),
+      await begin(`/${id}/close`, {}),
+      await begin('', { text: 'hello' }, '/poppy/tools/echo'),
+      await begin('', { revision: 1, approved_by: 'user' }, '/poppy/operations/opn_none/confirm'),
+      await begin('', {}, '/poppy/operations/opn_none/cancel'),
+      await begin('', credentials, '/poppy/sign-in'),
+      await begin('', { code: '123456' }, '/poppy/sign-in/sgn_none'),
+      await beginMcp('echo'),
+    ]
     return {
       here,
       world,
@@ -120,6 +133,7 @@ describe.each(stores)('A body that comes late on $name', { timeout: 60_000 }, ({
       tokens,
       begin,
       beginMcp,
+      beginAll,
       row,
       signOut,
       toAccount,
@@ -204,18 +218,9 @@ describe.each(stores)('A body that comes late on $name', { timeout: 60_000 }, ({
   })
 
   test('of a Personal Agent that the configuration keeps out by then is refused, whatever it asks for', async () => {
-    const { world, id, begin, beginMcp, row, verified, block } = await signedIn(await fresh())
+    const { world, id, beginAll, row, verified, block } = await signedIn(await fresh())
     const before = await row(id)
-    const ends = [
-      await begin(`/${id}/messages`, { message: said('And dinner?') }),
-      await begin('', { message: { ...said('Another matter.'), id: 'msg_kept_out' } }),
-      await begin(`/${id}/handoff`, {}),
-      await begin(`/${id}/close`, {}),
-      await begin('', { text: 'hello' }, '/poppy/tools/echo'),
-      await begin('', { revision: 1, approved_by: 'user' }, '/poppy/operations/opn_none/confirm'),
-      await begin('', credentials, '/poppy/sign-in'),
-      await beginMcp('echo'),
-    ]
+    const ends = await beginAll('msg_kept_out')
     block()
     world.clock.now += 2000
     for (const end of ends) expect(await end()).toBe('401 invalid_token')
@@ -231,20 +236,9 @@ describe.each(stores)('A body that comes late on $name', { timeout: 60_000 }, ({
   })
 
   test('and whose token has expired by then changes nothing and is refused, whatever it asks for [6.invalid-token]', async () => {
-    const { world, id, tokens, begin, beginMcp, row, verified } = await signedIn(await fresh())
+    const { world, id, tokens, beginAll, row, verified } = await signedIn(await fresh())
     const before = await row(id)
-    const ends = [
-      await begin(`/${id}/messages`, { message: said('And dinner?') }),
-      await begin('', { message: { ...said('Another matter.'), id: 'msg_expired' } }),
-      await begin(`/${id}/handoff`, {}),
-      await begin(`/${id}/close`, {}),
-      await begin('', { text: 'hello' }, '/poppy/tools/echo'),
-      await begin('', { revision: 1, approved_by: 'user' }, '/poppy/operations/opn_none/confirm'),
-      await begin('', {}, '/poppy/operations/opn_none/cancel'),
-      await begin('', credentials, '/poppy/sign-in'),
-      await begin('', { code: '123456' }, '/poppy/sign-in/sgn_none'),
-      await beginMcp('echo'),
-    ]
+    const ends = await beginAll('msg_expired')
     world.clock.now += tokens.expires_in * 1000
     for (const end of ends) expect(await end()).toBe('401 invalid_token')
     expect(await row(id)).toEqual(before)

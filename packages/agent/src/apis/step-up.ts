@@ -21,6 +21,14 @@ export function isAccessError(code: string | undefined): code is AccessError {
 /** What came of trying: `failed` where it couldn't be found out what the Account Token gives, and a new sign-in may mend that. */
 export type AccountTry = 'helped' | 'in_vain' | 'not_tried' | 'failed'
 
+interface Refused {
+  readonly wanted: TokenWanted
+  readonly error: AccessError
+  /** The token that was refused. */
+  readonly held: HeldToken
+  readonly needed: readonly string[]
+}
+
 /** How often one request is sent again because of an Account Token. */
 const mostTries = 3
 
@@ -44,38 +52,16 @@ export function accountTries(
   }
 }
 
-/** One such try: {@link accountTries}. */
-export function tryAccount(
-  tokens: SessionTokens,
-  wanted: TokenWanted,
-  error: AccessError,
-  held: HeldToken,
-  needed: readonly string[],
-): Promise<AccountTry> {
-  return accountTries(tokens, wanted)(error, held, needed)
-}
-
 /**
  * Whether the Account Token gives what this Session Token didn't: it is used, where it covers what is needed as far as
  * anybody here knows (4.8). What the Company then says of it counts: the owner may have ended the access there, or taken a
  * part of it away, and nobody told us (4.9).
- * @param held the token that was refused
  * @param used hears which Account Token it was, where that is known
  * @returns `helped`: another attempt makes sense; `in_vain`: it was tried; `not_tried` where it couldn't help; or `failed`
  */
 async function useAccount(
   tokens: SessionTokens,
-  {
-    wanted,
-    error,
-    held,
-    needed,
-  }: {
-    readonly wanted: TokenWanted
-    readonly error: AccessError
-    readonly held: HeldToken
-    readonly needed: readonly string[]
-  },
+  { wanted, error, held, needed }: Refused,
   used: (token: Secret) => void,
 ): Promise<AccountTry> {
   const before = await tokens.records.account()

@@ -102,7 +102,12 @@ async function post(
   return { ...standing, page }
 }
 
-/** Reads events (7.5, 7.6). @throws AgentError; `companyCode` says `cursor_expired` or `invalid_cursor` */
+/** Whether a Company says that it can't go on from where it was to be read from (7.5): that is no word on anything else. */
+export function isCursorGone(error: unknown): boolean {
+  return error instanceof AgentError && ['cursor_expired', 'invalid_cursor'].includes(error.companyCode ?? '')
+}
+
+/** Reads events (7.5, 7.6). @throws AgentError; {@link isCursorGone} tells one kind of them */
 export async function readEvents(
   parts: OperationParts,
   id: string,

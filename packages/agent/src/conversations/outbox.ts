@@ -4,7 +4,7 @@ import type { AgentContext } from '../context.ts'
 import { AgentError, type AgentErrorCode } from '../errors.ts'
 import type { OperationParts } from '../operations/desk.ts'
 import { type StoredValue, storeKey } from '../store/store.ts'
-import { type PostAnswer, type PostOptions, postStart, postTo } from './desk.ts'
+import { isCursorGone, type PostAnswer, type PostOptions, postStart, postTo } from './desk.ts'
 import type { WireContent } from './message.ts'
 
 /**
@@ -79,15 +79,13 @@ const judged: ReadonlySet<AgentErrorCode> = new Set<AgentErrorCode>([
   ...(['call_failed', 'extension_required', 'invalid_input'] as const),
 ])
 
-/** What a Company says of where the answer was to be read from (7.5), and not of the message. */
-const aboutReading: readonly unknown[] = ['cursor_expired', 'invalid_cursor']
-
 /**
  * Whether it is known by this that a message was not said.
  * @param mayBeSaid whether it may have arrived before, so that it has to be the Company that has looked at it
  */
-function isRefused({ code, companyCode }: AgentError, mayBeSaid: boolean): boolean {
-  if (unclear.has(code) || aboutReading.includes(companyCode)) return false
+function isRefused(error: AgentError, mayBeSaid: boolean): boolean {
+  const { code, companyCode } = error
+  if (unclear.has(code) || isCursorGone(error)) return false
   // Something in between, such as a gateway, refuses without a code of the Company's.
   return !mayBeSaid || (judged.has(code) && (code !== 'call_failed' || companyCode !== undefined))
 }

@@ -9,7 +9,7 @@ import {
 } from '@poppyseed/protocol'
 import { AgentError, type AgentErrorCode } from '../errors.ts'
 import type { OperationParts } from '../operations/desk.ts'
-import { type Page, type ReadAnswer, readEvents } from './desk.ts'
+import { isCursorGone, type Page, type ReadAnswer, readEvents } from './desk.ts'
 import { readEvent } from './event.ts'
 import { type Frame, readFrames } from './frames.ts'
 import type { Position } from './position.ts'
@@ -126,8 +126,7 @@ export async function* readings(
     } catch (error) {
       signal?.throwIfAborted()
       if (!(error instanceof AgentError)) throw error
-      const code = error.companyCode
-      if (from !== null && (code === 'cursor_expired' || code === 'invalid_cursor')) {
+      if (from !== null && isCursorGone(error)) {
         // 7.5: from the beginning, and the owner is told
         inVain += 1
         if (inVain > maxInVain) throw error

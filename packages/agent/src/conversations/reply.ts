@@ -1,6 +1,6 @@
 import { AgentError, type AgentErrorCode } from '../errors.ts'
 import type { Conversation, ConversationRoom, OwnerCallbacks } from './conversation.ts'
-import { type Page, readEvents } from './desk.ts'
+import { isCursorGone, type Page, readEvents } from './desk.ts'
 import { type ConversationEvent, type ConversationMessage, readEvent } from './event.ts'
 import type { ConversationStanding, WireContent } from './message.ts'
 import { openTrial } from './position.ts'
@@ -116,8 +116,7 @@ export async function awaitReply(
   let expired = 0
   /** 7.5: from the beginning where the cursor is gone, and the owner is told. @returns whether it is read once more */
   const restarts = async (error: unknown): Promise<boolean> => {
-    const code = error instanceof AgentError ? error.companyCode : undefined
-    if (trial.cursor() === null || !['cursor_expired', 'invalid_cursor'].includes(code ?? '')) return false
+    if (trial.cursor() === null || !isCursorGone(error)) return false
     await trial.restart()
     expired += 1
     if (expired === 1) events.push({ type: 'missing', reason: 'expired' })

@@ -1,5 +1,5 @@
 import { coversScopes } from '@poppyseed/protocol'
-import { type AccessError, type AccountTry, stepUpError, tryAccount } from '../apis/step-up.ts'
+import { type AccessError, type AccountTry, accountTries, stepUpError } from '../apis/step-up.ts'
 import { AgentError } from '../errors.ts'
 import type { OperationParts } from '../operations/desk.ts'
 import { rememberDeclined } from '../sessions/sign-in-end.ts'
@@ -65,7 +65,7 @@ export async function stepUp(
     try {
       const held = await tokens.get(wanted)
       if (held.isNew && held.signedIn && coversScopes(held.scopes, needed)) return 'helped'
-      return await tryAccount(tokens, wanted, 'sign_in_required', held, needed)
+      return await accountTries(tokens, wanted)('sign_in_required', held, needed)
     } catch (thrown) {
       if (isMendedBySignIn(thrown)) return 'failed'
       throw thrown
