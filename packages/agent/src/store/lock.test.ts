@@ -163,10 +163,14 @@ describe('a holder that lives', () => {
     await beat()
     expect(await own.keys('lock/')).toEqual([])
     await file.lock?.('a', async () => {
-      // Longer than a lease, and nobody takes it over.
-      for (let turn = 0; turn < 4; turn++) await beat()
       const [name = ''] = await readdir(join(path, '..'))
-      await vi.waitUntil(async () => (await stat(join(path, '..', name))).mtimeMs >= around.time - 5000)
+      // Longer than a lease, and nobody takes it over. Each sign is waited for before the next one: one that is overtaken
+      // would set the time of the file back.
+      for (let turn = 0; turn < 4; turn++) {
+        await beat()
+        const seen = async () => (await stat(join(path, '..', name))).mtimeMs >= around.time - 5000
+        await vi.waitUntil(seen, { timeout: 15_000 })
+      }
       const impatient = { ...around, now: () => around.time, wait: () => Promise.reject(new Error('has to wait')) }
       await expect(fileStore(path, impatient).lock?.('a', async () => 'in')).rejects.toThrow('has to wait')
     })
