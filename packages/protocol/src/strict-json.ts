@@ -39,7 +39,9 @@ function scan(text: string, maxDepth: number, maxValues: number): void {
         const end = endOfString(text, at)
         const names = levels.at(-1)
         if (expectsName && names) {
-          const name = JSON.parse(text.slice(at, end + 1)) as string
+          const written = text.slice(at + 1, end)
+          // One name can be written in two ways with escapes, and in one without.
+          const name = written.includes('\\') ? (JSON.parse(`"${written}"`) as string) : written
           if (names.has(name)) throw new JsonError('A member stands twice in one object.')
           names.add(name)
           expectsName = false

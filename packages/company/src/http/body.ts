@@ -9,6 +9,9 @@ import {
 
 /** Request bodies: bounded, of the announced type, read once. */
 
+/** Keeps nothing from one body to the next, since none is decoded in pieces. */
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
 /**
  * Reads a body as text.
  * @param limit bytes; a longer body is refused without reading it to its end
@@ -28,7 +31,7 @@ export async function readBody(request: Request, limit: number): Promise<string>
   })
   if (bytes === null || bytes.byteLength > limit) throw tooLarge()
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return utf8.decode(bytes)
   } catch {
     throw new PoppyError('invalid_request', { description: 'The body is not UTF-8.' })
   }

@@ -67,7 +67,9 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   async function load() {
     const sdk = await import('@modelcontextprotocol/server')
     const handler = sdk.createMcpHandler(
-      ({ authInfo, requestInfo }) => makeServer(sdk, authInfo?.extra?.principal as Principal, requestInfo ?? null),
+      ({ era, authInfo, requestInfo }) =>
+        // The transport of the modern revisions gives a call up by itself when its caller goes away.
+        makeServer(sdk, authInfo?.extra?.principal as Principal, era === 'modern' ? null : (requestInfo ?? null)),
       {
         onerror: (error) => log.debug({ error: forLog(error) }, 'an MCP request was refused'),
         // The list of tools never changes while this runs: there is nothing to listen for, and no stream to hold open.
@@ -86,7 +88,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     server.setRequestHandler('tools/call', async ({ params }, { mcpReq }): Promise<CallToolResult> => {
       const tool = registry.find(params.name)
       if (!tool) throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, 'Unknown tool')
-      const { signal, release } = joinSignals(request ? [mcpReq.signal, request.signal] : [mcpReq.signal])
+      const { signal, release } = joinSignals(mcpReq.signal, request?.signal ?? null)
       try {
         const context = { principal, signal, via: 'mcp' } as const
         const { value, json } = await registry.call(tool.name, params.arguments ?? {}, context)
@@ -172,8 +174,13 @@ async function answerInOnePiece(
   }
 }
 
-/** A signal that aborts with the first of several. `AbortSignal.any` would cost as much as all the rest of a call. */
-function joinSignals(signals: readonly AbortSignal[]): { readonly signal: AbortSignal; readonly release: () => void } {
+/** A signal that aborts with the first of two. `AbortSignal.any` would cost as much as all the rest of a call. */
+function joinSignals(
+  signal: AbortSignal,
+  other: AbortSignal | null,
+): { readonly signal: AbortSignal; readonly release: () => void } {
+  if (other === null) return { signal, release: () => {} }
+  const signals = [signal, other]
   const joined = new AbortController()
   // Whoever runs the tool says why in its own words.
   const stop = () => joined.abort()
