@@ -9,6 +9,8 @@ import { createConversationQueue } from '../packages/company/dist/conversations/
 import { nobodyAsks } from '../packages/company/dist/conversations/listening.js'
 import type { ConversationParts } from '../packages/company/dist/conversations/parts.js'
 import type { Reader } from '../packages/company/dist/conversations/stream-rights.js'
+import { createKeyedHash } from '../packages/company/dist/crypto/keyed-hash.js'
+import { deriveKeyring } from '../packages/company/dist/crypto/keyring.js'
 
 /** Where the database is. */
 export type Address =
@@ -73,6 +75,7 @@ export async function partsOf(
     scope: async () => scope,
     now: Date.now,
     random: (length) => crypto.getRandomValues(new Uint8Array(length)),
+    askedHash: createKeyedHash(deriveKeyring(['bench'], 'asked')),
     log: quiet,
     settings: {
       resource: undefined,

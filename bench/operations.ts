@@ -16,6 +16,8 @@ import { operation, succeeded } from 'poppyseed'
 import { postgres } from 'poppyseed/postgres'
 import { sqlite } from 'poppyseed/sqlite'
 import { createChanges } from '../packages/company/dist/changes/changes.js'
+import { createKeyedHash } from '../packages/company/dist/crypto/keyed-hash.js'
+import { deriveKeyring } from '../packages/company/dist/crypto/keyring.js'
 import { confirmByAgent } from '../packages/company/dist/operations/confirming.js'
 import { createOperations } from '../packages/company/dist/operations/create-operations.js'
 import { digestOf } from '../packages/company/dist/operations/digest.js'
@@ -100,6 +102,7 @@ async function start(place: Place): Promise<Running> {
   const changes = createChanges({ scope: async () => scope, log: quiet })
   const running = new Set<Promise<unknown>>()
   const operations = createOperations({
+    askedHash: createKeyedHash(deriveKeyring(['bench'], 'asked')),
     operations: [nothing],
     changes,
     scope: async () => scope,

@@ -115,6 +115,17 @@ describe.each(stores)('what nobody knows, on $name', ({ missing, fresh }) => {
         `https://miramar.example/poppy/inbox/operations/${id}?done=settle`,
       ])
     }
+    // The same form with another outcome settles nothing, and isn't told as done.
+    for (const other of [
+      { ...fields, outcome: 'succeeded' },
+      { ...fields, why: 'They called me.' },
+    ]) {
+      const refused = await pageOf(await rita.post(`/operations/${id}/settle`, other))
+      expect([refused.status, refused.view?.notice?.text]).toEqual([
+        409,
+        'What came of this is known already. Nothing was done.',
+      ])
+    }
     const page = await pageOf(await rita.get(`/operations/${id}?done=settle`))
     expect(page.view).toMatchObject({
       notice: { kind: 'done', text: 'It is settled.' },

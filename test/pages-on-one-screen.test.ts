@@ -68,6 +68,8 @@ async function askForCodes({ site, agent }: Party): Promise<Codes> {
 
 /** Nothing of the page lies outside of the screen. */
 async function fits(page: Page, name: string): Promise<void> {
+  // The address may be the next one's while there is no document yet.
+  await page.locator('main').waitFor()
   const size: string = await page.evaluate(
     'JSON.stringify([document.documentElement.scrollHeight - innerHeight, document.documentElement.scrollWidth - innerWidth].map((beyond) => Math.max(0, beyond)))',
   )

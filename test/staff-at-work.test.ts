@@ -1,6 +1,7 @@
 import { operation, type Staff, succeeded, tool, unknown } from 'poppyseed'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { readDetail } from '../packages/company/src/audit/audit.ts'
 import { asked, bookings, lists } from './setup/bookings.ts'
 import { said, standingOf } from './setup/converse.ts'
 import { makeFrontDesk, omar, patiently, rita } from './setup/front-desk.ts'
@@ -57,7 +58,7 @@ async function desk(fresh: FreshStore) {
     return rows.map(({ staff_id, act, operation_id, detail }) => ({
       did: `${staff_id} ${act}`,
       operation: operation_id,
-      detail: detail === null ? null : (JSON.parse(detail) as Record<string, unknown>),
+      detail: detail === null ? null : readDetail(detail).detail,
     }))
   }
   const { talk, signedIn } = await made.signIn()
@@ -92,7 +93,7 @@ describe.each(stores)('staff at work, on $name,', { timeout: 60_000 }, ({ missin
       { value: { ok: true, value: { charged: 5 } } },
     ])
     expect(await refused(run(staffHere, 'form-1'))).toBe('already_done')
-    expect(await refused(run(staff, 'form-1', rita, 6))).toBe('already_done')
+    expect(await refused(run(staff, 'form-1', rita, 6))).toBe('key_used')
     // Another key, and another's key, are of their own.
     expect(await run(staff, 'form-2', rita, 13)).toMatchObject({ ok: false, error: 'server_error' })
     expect(await refused(run(staff, 'form-2', rita, 13))).toBe('already_done')
@@ -120,7 +121,8 @@ describe.each(stores)('staff at work, on $name,', { timeout: 60_000 }, ({ missin
     expect(await propose(staff)).toEqual(one)
     expect(counts.propose).toBe(worked)
     // A key is for one call, of whatever tool.
-    expect(await refused(staff.callTool(id, rita, 'charge', { amount: 5 }, { key: 'form-1' }))).toBe('already_done')
+    expect(await refused(staff.callTool(id, rita, 'charge', { amount: 5 }, { key: 'form-1' }))).toBe('key_used')
+    expect(await refused(staffHere.callTool(id, rita, 'book_room', { nights: 3 }, { key: 'form-1' }))).toBe('key_used')
     const told = (await read(id, talk)).events.flatMap((event) =>
       event.type === 'message' && event.message.operation ? [event.message.operation] : [],
     )
@@ -233,14 +235,22 @@ describe.each(stores)('staff at work, on $name,', { timeout: 60_000 }, ({ missin
       at.cancel(other.operation_id, { by: rita, reason: 'The guest called.' }, { key: 'form-1' })
     const cancelled = await Promise.all([cancel(here), cancel(there)])
     for (const record of cancelled) expect(record).toMatchObject({ state: 'cancelled' })
+    const otherwise = there.cancel(other.operation_id, { by: rita, reason: 'The guest wrote.' }, { key: 'form-1' })
+    expect(await refused(otherwise)).toBe('key_used')
     // A job of the company's own is somebody too.
     const third = await client.propose('lost')
+    const revise = (at: typeof here, summary: string) =>
+      at.revise(third.operation_id, { revision: 1, summary, terms: {} }, { by: 'a job' }, { key: 'form-1' })
+    const revised = await Promise.all([revise(here, 'One.'), revise(there, 'One.')])
+    for (const record of revised) expect(record).toMatchObject({ revision: 2, summary: 'One.' })
+    expect(await refused(revise(there, 'Two.'))).toBe('key_used')
     await here.cancel(third.operation_id, { by: 'the nightly job' })
     const { entries } = await made.staff.audit()
     expect(entries.map(({ staff, act, operation, detail }) => [staff.id, act, operation, detail]).sort()).toEqual(
       [
         ['rita', 'settled', one.operation_id, { as: 'succeeded', why: 'It is in the book.' }],
         ['rita', 'cancelled', other.operation_id, { reason: 'The guest called.' }],
+        ['a job', 'revised', third.operation_id, { revision: 2 }],
         ['the nightly job', 'cancelled', third.operation_id, {}],
       ].sort(),
     )

@@ -12,6 +12,7 @@ import type { ToolsForStaff } from '../../packages/company/src/conversations/sta
 import { systemRandom } from '../../packages/company/src/crypto/random.ts'
 import type { Scope } from '../../packages/company/src/store/database.ts'
 import { createWordings } from '../../packages/company/src/words/wording.ts'
+import { askedHash } from './asked-hash.ts'
 import { days, now } from './rows.ts'
 import { silent } from './stores.ts'
 
@@ -93,6 +94,7 @@ export function conversationParts(scope: Scope, more: Partial<ConversationParts>
     listening: nobodyAsks,
     queue: createConversationQueue(),
     begin: ({ id }) => void begun.push(id),
+    askedHash,
     at: () => {},
     ...more,
   }

@@ -18,6 +18,7 @@ import type { Database } from '../../packages/company/src/store/database.ts'
 import { createToolRegistry } from '../../packages/company/src/tools/registry.ts'
 import { tool } from '../../packages/company/src/tools/tool.ts'
 import { createWordings } from '../../packages/company/src/words/wording.ts'
+import { askedHash } from './asked-hash.ts'
 import { noTools } from './conversation-parts.ts'
 import { Died } from './modelled-instance.ts'
 import { days } from './rows.ts'
@@ -113,6 +114,7 @@ export function startDesk(options: {
     changes,
     listening: nobodyAsks,
     queue: createConversationQueue(),
+    askedHash,
     begin: (due) => engine.begin(due),
     at(point) {
       if (!isDead && !armed.has(point)) return

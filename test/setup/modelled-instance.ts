@@ -5,6 +5,7 @@ import { createOperations, type Operations } from '../../packages/company/src/op
 import type { Operation } from '../../packages/company/src/operations/definition.ts'
 import type { OperationHooks } from '../../packages/company/src/operations/hooks.ts'
 import type { Database, Logger } from '../../packages/company/src/store/database.ts'
+import { askedHash } from './asked-hash.ts'
 
 const ignore = () => {}
 const silent: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore }
@@ -115,6 +116,7 @@ export function startInstance(options: {
     operations: null as never,
   }
   const operations = createOperations({
+    askedHash,
     ...options,
     scope: async () => {
       alive()

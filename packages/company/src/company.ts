@@ -269,7 +269,9 @@ export function createCompany(config: CompanyConfig): Company {
     random,
     poke: deliveries.poke,
   })
+  const askedHash = createKeyedHash(deriveKeyring(checked.secrets, 'asked'))
   const operations = createOperations({
+    askedHash,
     operations: checked.operations.list,
     changes,
     outgoing,
@@ -316,6 +318,7 @@ export function createCompany(config: CompanyConfig): Company {
           changes,
           outgoing,
           watch: telemetry.work,
+          askedHash,
           faults: checked.faults,
           wordings,
           standardLocale: checked.languages.standard,

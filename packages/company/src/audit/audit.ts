@@ -50,6 +50,8 @@ export interface NewAudit {
   readonly operation: string | null
   /** What of it matters: ids, names of tools, scopes, reasons. */
   readonly detail?: Readonly<Record<string, unknown>> | undefined
+  /** A keyed hash of all that was asked for, to be compared with what comes with the same id; nobody is shown it. */
+  readonly asked?: string | undefined
 }
 
 /**
@@ -70,12 +72,12 @@ export function auditId(
  * @param now milliseconds since 1970
  */
 export async function insertAudit(scope: Scope, row: NewAudit, now: number): Promise<boolean> {
-  const { id, by, act, conversation, operation, detail } = row
+  const { id, by, act, conversation, operation } = row
   const written = await insert(scope, {
     ...{ id, act, conversation, operation, now },
     staffId: by.id,
     staffName: by.name,
-    detail: detail === undefined ? null : JSON.stringify(detail),
+    detail: detailText(row),
   })
   return written.length > 0
 }
@@ -109,6 +111,7 @@ export async function findAudit(
   readonly conversation: string | null
   readonly operation: string | null
   readonly detail: Readonly<Record<string, unknown>>
+  readonly asked: string | null
 } | null> {
   const row = await db.query
     .selectFrom('poppy_audit')
@@ -117,20 +120,31 @@ export async function findAudit(
     .where('id', '=', id)
     .executeTakeFirst()
   if (row === undefined) return null
-  return { conversation: row.conversation_id, operation: row.operation_id, detail: detailOf(row) }
+  return { conversation: row.conversation_id, operation: row.operation_id, ...readDetail(row.detail) }
 }
 
-const detailOf = ({ detail }: { readonly detail: string | null }) =>
-  detail === null ? {} : (JSON.parse(detail) as Readonly<Record<string, unknown>>)
+function detailText({ detail, asked }: Pick<NewAudit, 'detail' | 'asked'>): string | null {
+  if (detail === undefined && asked === undefined) return null
+  return JSON.stringify(asked === undefined ? detail : { ...detail, asked })
+}
+
+/** Takes apart what stands in a row: what is for people, and what is only compared. */
+export function readDetail(text: string | null): {
+  readonly detail: Readonly<Record<string, unknown>>
+  readonly asked: string | null
+} {
+  const { asked = null, ...detail } = text === null ? {} : (JSON.parse(text) as Readonly<Record<string, unknown>>)
+  return { detail, asked: typeof asked === 'string' ? asked : null }
+}
 
 /** Notes what came of an act that was written down before it was done; that nothing did, unless it is noted what did. */
 export async function completeAudit(
   { db, company }: Scope,
-  { id, act, operation, detail }: Pick<NewAudit, 'id' | 'act' | 'operation' | 'detail'>,
+  { id, act, operation, ...more }: Pick<NewAudit, 'id' | 'act' | 'operation' | 'detail' | 'asked'>,
 ): Promise<void> {
   const row = db.query
     .updateTable('poppy_audit')
-    .set({ act, operation_id: operation, detail: detail === undefined ? null : JSON.stringify(detail) })
+    .set({ act, operation_id: operation, detail: detailText(more) })
     .where('company', '=', company)
     .where('id', '=', id)
   await (operation === null ? row.where('operation_id', 'is', null) : row).execute()
@@ -155,7 +169,7 @@ export async function lastAct(
     .limit(1)
     .executeTakeFirst()
   if (row === undefined) return null
-  return { act: row.act, staffId: row.staff_id, detail: detailOf(row) }
+  return { act: row.act, staffId: row.staff_id, detail: readDetail(row.detail).detail }
 }
 
 /** Whether a member of staff did this to a conversation, or to an operation, since then. */

@@ -2,6 +2,7 @@ import type { Staff } from '../conversations/held.ts'
 import type { Scope } from '../store/database.ts'
 import { pageSize } from '../store/page-size.ts'
 import type { AuditTable } from '../store/tables.ts'
+import { readDetail } from './audit.ts'
 
 /** Who of the company's people did what, read: newest first, page by page. */
 
@@ -80,13 +81,15 @@ export async function readAudit(scope: Scope, asked: AuditAsked = {}): Promise<A
 }
 
 function entryOf(row: Omit<AuditTable, 'company' | 'id'>): AuditEntry {
+  const { detail, asked } = readDetail(row.detail)
+  const isNothing = row.detail === null || (asked !== null && Object.keys(detail).length === 0)
   return Object.freeze({
     at: row.at,
     staff: Object.freeze({ id: row.staff_id, name: row.staff_name }),
     act: row.act,
     conversation: row.conversation_id,
     operation: row.operation_id,
-    detail: row.detail === null ? null : (JSON.parse(row.detail) as AuditEntry['detail']),
+    detail: isNothing ? null : detail,
   })
 }
 

@@ -25,7 +25,17 @@ import { createTurnEngine, type TurnEngine, type TurnEngineParts } from './turns
 export interface ConversationsOptions
   extends Pick<
       ConversationParts,
-      'scope' | 'now' | 'random' | 'log' | 'settings' | 'sessionLimits' | 'agent' | 'changes' | 'outgoing' | 'watch'
+      | 'scope'
+      | 'now'
+      | 'random'
+      | 'log'
+      | 'settings'
+      | 'sessionLimits'
+      | 'agent'
+      | 'changes'
+      | 'outgoing'
+      | 'watch'
+      | 'askedHash'
     >,
     Pick<TurnEngineParts, 'registry' | 'supports' | 'grantableScopes' | 'standardLocale' | 'track'> {
   readonly faults: FaultSettings | null

@@ -27,6 +27,8 @@ export type Because =
   | 'no_agent'
   /** This was done before, with the same key: it isn't done twice. */
   | 'already_done'
+  /** Something else was done before with the same key: what is asked for now was not done. */
+  | 'key_used'
 
 const descriptions: Readonly<Record<Because, string>> = {
   held_by_other: 'A colleague has this conversation.',
@@ -36,6 +38,7 @@ const descriptions: Readonly<Record<Because, string>> = {
   already_allowed: 'The sign-in allows that already.',
   no_agent: 'There is no Company Agent that could go on with it.',
   already_done: 'This was done already. It isn’t done twice.',
+  key_used: 'Something else was done with this key. This wasn’t: send it with a key of its own.',
 }
 
 /** What staff are told: `staff_conflict`, with the reason in `extra.because`. */

@@ -1,3 +1,4 @@
+import type { AskedParts } from '../audit/asked.ts'
 import type { Changes } from '../changes/changes.ts'
 import type { CompanyAgent } from '../company-agent/turn.ts'
 import type { FaultPoint } from '../faults/faults.ts'
@@ -17,7 +18,7 @@ import type { CheckedConversations } from './settings.ts'
 export type DueTurn = Pick<ConversationRow, 'id' | 'client_id' | 'user_id'>
 
 /** See `createConversations`. */
-export interface ConversationParts {
+export interface ConversationParts extends AskedParts {
   readonly scope: () => Promise<Scope>
   /** Milliseconds since 1970. */
   readonly now: () => number

@@ -62,6 +62,43 @@ describe.each(stores)('What staff do, on $name,', { timeout: 60_000 }, ({ missin
     expect(JSON.stringify(await audit())).not.toContain('Secret')
   })
 
+  test('is told as another thing where it comes with the key of one that was done, and nothing is taken for said', async () => {
+    const { first, second, queued, row, events, audit } = await begin()
+    const others: typeof acts = [
+      ['replied', (staff, id, options) => staff.reply(id, rita, { text: 'Other words.' }, options), null],
+      ['replied', (staff, id, options) => staff.reply(id, rita, { text: 'Secret words.', data: {} }, options), null],
+      ['noted', (staff, id, options) => staff.note(id, rita, 'Other words.', options), null],
+      ['handed_back', (staff, id, options) => staff.handBack(id, rita, { text: 'Secret words.' }, options), null],
+      ['asked_for_user', (staff, id, options) => staff.askForUser(id, rita, 'Other words.', options), null],
+      [
+        'asked_for_sign_in',
+        (staff, id, options) => staff.askForSignIn(id, rita, { scope: 'poppy:write', text: 'Secret words.' }, options),
+        null,
+      ],
+      ['gave', (staff, id, options) => staff.give(id, rita, lea, options), null],
+    ]
+    for (const [act, other] of others) {
+      const id = await queued()
+      await first.staff.take(id, rita)
+      const [, run] = acts.find(([name]) => name === act) ?? []
+      await run?.(first.staff, id, { key: 'form-1' })
+      const after = { row: await row(id), events: await events(id), audit: await audit() }
+      expect([act, await settled(other(second.staff, id, { key: 'form-1' }))]).toEqual([act, 'key_used'])
+      expect({ row: await row(id), events: await events(id), audit: await audit() }).toEqual(after)
+      // At once as well: one of them is done, and the other told.
+      const both = await queued()
+      await first.staff.take(both, rita)
+      const ends = await Promise.all([
+        settled(run?.(first.staff, both, { key: 'form-2' }) ?? Promise.reject()),
+        settled(other(second.staff, both, { key: 'form-2' })),
+      ])
+      expect([act, ends.sort()]).toEqual([act, ['done', 'key_used']])
+    }
+    const { entries } = await first.staff.audit({ limit: 200 })
+    expect(entries.length).toBeGreaterThan(20)
+    for (const { detail } of entries) expect(detail ?? {}).not.toHaveProperty('asked')
+  })
+
   test('is done once for a key, however often it comes and wherever; then it gives the conversation as it is', async () => {
     const { first, second, queued, row, events, audit } = await begin()
     for (const [act, run] of acts) {

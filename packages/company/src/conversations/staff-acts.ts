@@ -1,4 +1,5 @@
 import { coversScopes, formatScope, makeId, parseScope } from '@poppyseed/protocol'
+import { requireSameAsked } from '../audit/asked.ts'
 import { findAudit, insertAudit } from '../audit/audit.ts'
 import { noteReading } from '../audit/noting.ts'
 import { closeConversation } from './closing.ts'
@@ -19,7 +20,7 @@ import type { ConversationParts } from './parts.ts'
 import { standingNow } from './rights-now.ts'
 import type { ConversationRow, Decision } from './row.ts'
 import type { ClosedBy, CompanyConversations } from './staff.ts'
-import { actId, changeByStaff, existing, isDone, notFound, type StaffDecision, seen, withNote } from './staff-change.ts'
+import { actId, changeByStaff, existing, notFound, type StaffDecision, seen, withNote } from './staff-change.ts'
 import { checkId, checkKey, checkSentence, checkStaff, checkText, checkWritten } from './staff-input.ts'
 import { heldConversations, queuedConversations } from './staff-store.ts'
 import { type ConversationRecord, recordOf } from './staff-view.ts'
@@ -51,7 +52,7 @@ export function createStaffActs(parts: ConversationParts): StaffActs {
 
   async function change(
     id: string,
-    doing: Omit<Parameters<typeof actId>[1], 'on'> & { readonly on?: string },
+    doing: Omit<Parameters<typeof actId>[1], 'on'> & { readonly on?: string; readonly asked?: unknown },
     decide: (row: ConversationRow) => StaffDecision | null,
   ): Promise<ConversationRecord> {
     const act = { ...doing, id: actId(parts, { on: checkId(id), ...doing }) }
@@ -110,16 +111,17 @@ export function createStaffActs(parts: ConversationParts): StaffActs {
       const key = checkKey(options)
       const who = await seen(parts, staff)
       const colleague = checkStaff(to)
-      return change(id, { key, staff: who, act: 'gave' }, (row) =>
+      return change(id, { key, staff: who, act: 'gave', asked: { to: colleague.id } }, (row) =>
         withDetail(given(row, who, colleague), { to: colleague }),
       )
     },
 
     async reply(id, staff, message, options = {}) {
       const key = checkKey(options)
-      const written = { id: newId(), ...checkWritten(message) }
+      const asked = checkWritten(message)
+      const written = { id: newId(), ...asked }
       const who = await seen(parts, staff)
-      return change(id, { key, staff: who, act: 'replied' }, (row) =>
+      return change(id, { key, staff: who, act: 'replied', asked }, (row) =>
         withDetail(replied(row, who, written), { message: written.id }),
       )
     },
@@ -128,7 +130,7 @@ export function createStaffActs(parts: ConversationParts): StaffActs {
       const key = checkKey(options)
       const note = { kind: 'note', staff: checkStaff(staff), text: checkText('A note', text) } as const
       const who = await seen(parts, staff)
-      return change(id, { key, staff: who, act: 'noted' }, (row) => ({
+      return change(id, { key, staff: who, act: 'noted', asked: note.text }, (row) => ({
         set: {},
         events: [],
         note,
@@ -148,7 +150,7 @@ export function createStaffActs(parts: ConversationParts): StaffActs {
       const last = text === undefined ? undefined : { id: newId(), ...checkWritten({ text }) }
       const told = note === undefined ? null : checkText('A note', note)
       const who = await seen(parts, staff)
-      return change(id, { key, staff: who, act: 'handed_back' }, (row) => {
+      return change(id, { key, staff: who, act: 'handed_back', asked: [told, last?.text] }, (row) => {
         const decided = handedBack(row, { staff: who, now: parts.now(), last })
         if (parts.agent === null) throw staffConflict('no_agent')
         return told === null ? decided : { ...decided, note: { kind: 'handback', staff: who, text: told } }
@@ -159,7 +161,7 @@ export function createStaffActs(parts: ConversationParts): StaffActs {
       const key = checkKey(options)
       const sentence = checkSentence('reason', reason)
       const who = await seen(parts, staff)
-      return change(id, { key, staff: who, act: 'asked_for_user' }, (row) =>
+      return change(id, { key, staff: who, act: 'asked_for_user', asked: sentence }, (row) =>
         userRequested(row, { reason: sentence, staff: who }),
       )
     },
@@ -169,10 +171,15 @@ export function createStaffActs(parts: ConversationParts): StaffActs {
       const needed = readScope(asked.scope ?? '')
       const text = asked.text === undefined ? undefined : checkText('text', asked.text)
       const who = await seen(parts, staff)
-      const doing = { key, staff: who, act: 'asked_for_sign_in' } as const
+      const doing = { key, staff: who, act: 'asked_for_sign_in', asked: [needed, text] } as const
       const row = await existing(parts, id)
+      const act = actId(parts, { ...doing, on: id })
+      const before = key === undefined ? null : await findAudit(await parts.scope(), act)
       // By now the sign-in may allow what was asked for then.
-      if (await isDone(parts, actId(parts, { ...doing, on: id }), key)) return recordOf(row)
+      if (before !== null) {
+        requireSameAsked(parts, before, { ...doing, id: act })
+        return recordOf(row)
+      }
       requireHeld(row, who)
       const { principal } = await standingNow(parts, row)
       if (principal.account !== null && coversScopes(principal.scopes, needed)) throw staffConflict('already_allowed')

@@ -1,4 +1,5 @@
 import { PoppyError } from '@poppyseed/protocol'
+import { askedOf, requireSameAsked } from '../audit/asked.ts'
 import { type AuditAct, auditId, findAudit, insertAudit, type NewAudit } from '../audit/audit.ts'
 import { changeWith } from './changing.ts'
 import type { Staff } from './held.ts'
@@ -26,6 +27,8 @@ export interface StaffAct {
   readonly id: string
   /** The key that it was made of; without one it is no other act's. */
   readonly key: string | undefined
+  /** All that was asked for, as JSON has it; left out where the act says it all. */
+  readonly asked?: unknown
 }
 
 /** See {@link changeByStaff}. */
@@ -72,11 +75,7 @@ export function actId(
 }
 
 /** Whether an act was done: where it has a key, its row is there. */
-export async function isDone(
-  parts: Pick<ConversationParts, 'scope'>,
-  id: string,
-  key: string | undefined,
-): Promise<boolean> {
+async function isDone(parts: Pick<ConversationParts, 'scope'>, id: string, key: string | undefined): Promise<boolean> {
   return key !== undefined && (await findAudit(await parts.scope(), id)) !== null
 }
 
@@ -84,12 +83,12 @@ export async function isDone(
  * Changes a conversation on the word of staff, compared and set, with the act's row in the audit, in one transaction. What was
  * done before with this id, and what changes nothing, writes nothing.
  * @param decide gives the change or null, or throws; asked again where something else happened meanwhile
- * @throws PoppyError `conversation_not_found`
+ * @throws PoppyError `conversation_not_found`; `staff_conflict` where something else was done with the key
  */
 export async function changeByStaff(
   parts: ConversationParts,
   conversation: string,
-  { staff, act, id, key }: StaffAct,
+  { staff, act, id, key, asked }: StaffAct,
   decide: (row: ConversationRow) => StaffDecision | null,
 ): Promise<StaffChanged> {
   try {
@@ -105,14 +104,15 @@ export async function changeByStaff(
       async (scope, { decided, now }) => {
         if (decided.added !== undefined) await insertNote(scope, decided.added)
         const { detail } = decided
-        if (!(await insertAudit(scope, { id, by: staff, act, conversation, operation: null, detail }, now)))
-          throw doneBefore
+        const row = { id, by: staff, act, conversation, operation: null, detail }
+        if (!(await insertAudit(scope, { ...row, asked: askedOf(parts, { id, key, asked }) }, now))) throw doneBefore
       },
     )
     if (settled === null) throw notFound(conversation)
     return { ...settled, wasDone: false }
   } catch (error) {
     if (error !== doneBefore) throw error
+    requireSameAsked(parts, await findAudit(await parts.scope(), id), { id, asked })
     return { row: await existing(parts, conversation), isChanged: false, wasDone: true }
   }
 }

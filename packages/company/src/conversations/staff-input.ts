@@ -28,7 +28,7 @@ export function checkId(id: string): string {
 export interface StaffOptions {
   /**
    * Something of your own, such as a form's id, of at most 200 characters: the same act of the same member of staff with the same
-   * key is done once, and gives the conversation as it is the next time.
+   * key is done once, and gives the conversation as it is the next time; with anything else than before it is refused.
    */
   readonly key?: string
 }

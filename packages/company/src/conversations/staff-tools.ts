@@ -1,4 +1,5 @@
 import { makeId, PoppyError } from '@poppyseed/protocol'
+import { askedOf, requireSameAsked } from '../audit/asked.ts'
 import { completeAudit, findAudit, insertAudit } from '../audit/audit.ts'
 import type { ToolOutcome } from '../company-agent/turn.ts'
 import type { Principal } from '../sessions/principal.ts'
@@ -106,6 +107,8 @@ export function createStaffTools(parts: ConversationParts & ToolsForStaff): Staf
       const who = await seen(parts, staff)
       // A key is for one call of whatever tool.
       const auditId = actId(parts, { key, staff: who, act: 'ran', on: id })
+      const what = { id: auditId, key, asked: [name, input] }
+      const asked = askedOf(parts, what)
       const messageId = makeId('msg', parts.random)
       let isBegun = false
       const outcome = await again(async () => {
@@ -126,7 +129,7 @@ export function createStaffTools(parts: ConversationParts & ToolsForStaff): Staf
           decide: (current, operation) =>
             noting(() => proposed(current, who, { id: messageId, key: `staff:${auditId}`, operation })),
           also: (scope, { operation_id: operation, revision }) =>
-            completeAudit(scope, { id: auditId, act: 'proposed', operation, detail: { tool: name, revision } }),
+            completeAudit(scope, { id: auditId, act: 'proposed', operation, detail: { tool: name, revision }, asked }),
         }
         const before = (principal: Principal) => noting(() => begin(principal))
         const call = { name, input, callId: auditId, signal: parts.givenUp, staff: who.id, before, telling }
@@ -136,7 +139,7 @@ export function createStaffTools(parts: ConversationParts & ToolsForStaff): Staf
       })
       if (isBegun && !outcome.ok) {
         const detail = { tool: name, error: outcome.error }
-        await completeAudit(await parts.scope(), { id: auditId, act: 'ran', operation: null, detail })
+        await completeAudit(await parts.scope(), { id: auditId, act: 'ran', operation: null, detail, asked })
       }
       return outcome
 
@@ -144,9 +147,10 @@ export function createStaffTools(parts: ConversationParts & ToolsForStaff): Staf
         const scope = await parts.scope()
         const mayRun = await scope.db.transaction(async () => {
           await requireSame(id, who, principal)
-          const row = { id: auditId, by: who, act: 'ran', conversation: id, operation: null } as const
+          const row = { id: auditId, by: who, act: 'ran', conversation: id, operation: null, asked } as const
           if (await insertAudit(scope, { ...row, detail: { tool: name } }, parts.now())) return true
           const before = await findAudit(scope, auditId)
+          requireSameAsked(parts, before, what)
           // The same form, sent at the same moment, has proposed it: then it is looked at again.
           if (before !== null && before.operation !== null) throw changed
           return isUnfinished(before)
@@ -158,6 +162,7 @@ export function createStaffTools(parts: ConversationParts & ToolsForStaff): Staf
       /** What came of the same form before: what it proposed, for whoever has the conversation still; null where it may run. */
       async function cameOf(row: ConversationRow): Promise<ToolOutcome | null> {
         const audit = await findAudit(await parts.scope(), auditId)
+        if (audit !== null) requireSameAsked(parts, audit, what)
         if (audit === null || isUnfinished(audit)) return null
         if (audit.operation === null || audit.detail.tool !== name || row.held_by !== who.id)
           throw staffConflict('already_done')
@@ -177,8 +182,10 @@ export function createStaffTools(parts: ConversationParts & ToolsForStaff): Staf
         throw new TypeError("Write { operation: 'opn_…', revision: 1, input: { … } }.")
       const who = await seen(parts, staff)
       const auditId = actId(parts, { key, staff: who, act: 'revised', on: id })
+      const what = { id: auditId, key, asked: [operation, revision, input] }
       const isMine = async (row: ConversationRow) => {
         const before = key === undefined ? null : await findAudit(await parts.scope(), auditId)
+        requireSameAsked(parts, before, what)
         return before?.operation == null ? null : parts.operation(row, before.operation)
       }
       return again(async () => {
@@ -191,8 +198,8 @@ export function createStaffTools(parts: ConversationParts & ToolsForStaff): Staf
           try {
             await requireSame(id, who, principal)
             const act = { id: auditId, by: who, act: 'revised', conversation: id, operation } as const
-            if (!(await insertAudit(scope, { ...act, detail: { revision: revision + 1 } }, parts.now())))
-              throw staffConflict('already_done')
+            const row = { ...act, detail: { revision: revision + 1 }, asked: askedOf(parts, what) }
+            if (!(await insertAudit(scope, row, parts.now()))) throw staffConflict('already_done')
           } catch (error) {
             refused.error = error
             throw error

@@ -50,7 +50,8 @@ export interface OfferedToStaff {
  * took it, or what is asked for doesn't fit.
  *
  * Each act stands in the audit, in the same transaction as what it changes; what changes nothing doesn't. With `options.key` it is
- * done once: the same member of staff, act, conversation and key give the conversation as it is the next time.
+ * done once: the same member of staff, act, conversation and key give the conversation as it is the next time. With the same key and
+ * other words, or anything else that is other, it is `staff_conflict`, `key_used`, and nothing is done.
  */
 export interface CompanyConversations extends StaffReading {
   /** A sign of life: whoever gives none for two minutes is gone, and what they have goes back to the queue. */

@@ -16,7 +16,7 @@ export interface DerivedKey {
 }
 
 /** What keys are for: each purpose has keys of its own. */
-export type KeyPurpose = 'session-token' | 'nonce' | 'form' | 'logo' | 'one-time-code' | 'account-token'
+export type KeyPurpose = 'session-token' | 'nonce' | 'form' | 'logo' | 'one-time-code' | 'account-token' | 'asked'
 
 /**
  * Derives the keys of one purpose (HKDF-SHA-256), so that what was sealed for one purpose never opens for another.

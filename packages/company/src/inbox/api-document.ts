@@ -122,7 +122,8 @@ const contentOf = (name: string) => ({ 'application/json': { schema: { $ref: at(
 const keyParameter = {
   name: 'Idempotency-Key',
   in: 'header',
-  description: 'At most 200 characters of your own: the same act with the same key is done once.',
+  description:
+    'At most 200 characters of your own: the same act with the same key is done once. With another body it is refused, as `key_used`.',
   schema: { type: 'string', maxLength: 200 },
 }
 

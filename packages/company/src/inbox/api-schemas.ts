@@ -227,7 +227,10 @@ export const errorSchema = z.looseObject({
   error: z.string().describe('A code'),
   error_description: z.string().optional().describe('What happened and what to do, in a sentence'),
   error_id: z.string().optional().describe('Names this failure in the log of the company'),
-  because: z.string().optional().describe('Why, for `staff_conflict`: held_by_other, not_held, already_done, …'),
+  because: z
+    .string()
+    .optional()
+    .describe('Why, for `staff_conflict`: held_by_other, not_held, already_done, key_used, …'),
   scope: z.string().optional().describe('The scopes that it needs, separated by spaces'),
   issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 })

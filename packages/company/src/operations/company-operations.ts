@@ -1,4 +1,5 @@
 import { type OperationState, operationStates, PoppyError } from '@poppyseed/protocol'
+import { type AskedParts, askedOf, requireSameAsked } from '../audit/asked.ts'
 import { auditId, findAudit, insertAudit } from '../audit/audit.ts'
 import { checkKey, isStorable, longestSentence, type StaffOptions } from '../conversations/staff-input.ts'
 import type { Logger } from '../store/database.ts'
@@ -109,7 +110,7 @@ const doneBefore = new Error('This was done before.')
 /** Makes `company.operations`. */
 export function createCompanyOperations(
   parts: OperationParts,
-  { pageOf, log }: { readonly pageOf: (id: string) => string; readonly log: Logger },
+  { pageOf, log, askedHash }: { readonly pageOf: (id: string) => string; readonly log: Logger } & AskedParts,
 ): CompanyOperations {
   const withPage = (view: OperationView): OperationRecord =>
     Object.freeze({ ...view, page: view.account === null ? null : pageOf(view.id) })
@@ -126,30 +127,59 @@ export function createCompanyOperations(
     return found
   }
 
-  /** The row of an act in the audit, and whether it was done before. */
-  async function acting(act: 'revised' | 'cancelled' | 'settled', id: string, by: unknown, options: StaffOptions) {
-    const key = checkKey(options)
+  function rowOf<Act extends 'revised' | 'cancelled' | 'settled'>(
+    act: Act,
+    id: string,
+    by: unknown,
+    options: StaffOptions,
+  ) {
     const who = checkBy(by)
-    const row = { id: auditId({ key, by: who, what: [act, id] }, parts.random), by: who, act, operation: id } as const
+    const row = { by: who, act, operation: id } as const
+    return { ...row, id: auditId({ key: checkKey(options), by: who, what: [act, id] }, parts.random) }
+  }
+
+  /** The row of an act in the audit, and whether it was done before. */
+  async function acting(
+    {
+      act,
+      id,
+      by,
+      asked,
+    }: { readonly act: 'revised' | 'cancelled'; readonly id: string; readonly by: unknown; readonly asked: unknown },
+    options: StaffOptions,
+  ) {
+    const row = rowOf(act, id, by, options)
+    const { key } = options
     const scope = await parts.scope()
+    const before = key === undefined ? null : await findAudit(scope, row.id)
+    requireSameAsked({ askedHash }, before, { id: row.id, asked })
     return {
       row,
-      wasDone: key !== undefined && (await findAudit(scope, row.id)) !== null,
+      asked,
+      wasDone: before !== null,
       write: async ({ conversation_id }: Pick<StoredOperation['operation'], 'conversation_id'>, detail: object) => {
-        const audit = { ...row, conversation: conversation_id, detail: { ...detail } }
+        const same = askedOf({ askedHash }, { id: row.id, key, asked })
+        const audit = { ...row, conversation: conversation_id, detail: { ...detail }, asked: same }
         if (!(await insertAudit(scope, audit, parts.now()))) throw doneBefore
       },
     }
   }
 
   /** Of two at once with the same key, the second finds that it was done. */
-  async function once(id: string, auditId: string, run: () => Promise<OperationRecord>): Promise<OperationRecord> {
+  async function once(
+    id: string,
+    { row, asked }: { readonly row: { readonly id: string }; readonly asked?: unknown },
+    run: () => Promise<OperationRecord>,
+    isSame: (detail: Readonly<Record<string, unknown>>) => boolean = () => true,
+  ): Promise<OperationRecord> {
     try {
       return await run()
     } catch (error) {
       const isTheirs = error instanceof PoppyError && error.code === 'revision_conflict'
-      if (error === doneBefore || (isTheirs && (await findAudit(await parts.scope(), auditId)) !== null))
-        return recordOf(await existing(id))
+      if (error !== doneBefore && !isTheirs) throw error
+      const before = await findAudit(await parts.scope(), row.id)
+      requireSameAsked({ askedHash }, before, { id: row.id, asked })
+      if (before !== null && isSame(before.detail)) return recordOf(await existing(id))
       throw error
     }
   }
@@ -194,7 +224,7 @@ export function createCompanyOperations(
     trail: async (id) => (isStorable(id) ? trailOf(await parts.scope(), id) : []),
 
     async revise(id, { revision: from, ...proposal }, { by }, options = {}) {
-      const act = await acting('revised', id, by, options)
+      const act = await acting({ act: 'revised', id, by, asked: [from, proposal] }, options)
       const { operation, revision: latest } = await existing(id)
       if (act.wasDone) return recordOf(await existing(id))
       const definition = parts.operations.get(operation.name)
@@ -216,7 +246,7 @@ export function createCompanyOperations(
         expires_at: checked.expiresAt,
       }
       const scope = await parts.scope()
-      return once(id, act.row.id, async () => {
+      return once(id, act, async () => {
         await scope.db.transaction(async () => {
           const changed = await addRevision(scope, {
             id,
@@ -238,7 +268,7 @@ export function createCompanyOperations(
     },
 
     async cancel(id, { by, reason }, options = {}) {
-      const act = await acting('cancelled', id, by, options)
+      const act = await acting({ act: 'cancelled', id, by, asked: [reason] }, options)
       if (
         reason !== undefined &&
         (typeof reason !== 'string' || reason.trim() === '' || reason.length > longestSentence)
@@ -248,7 +278,7 @@ export function createCompanyOperations(
         )
       const found = await existing(id)
       if (act.wasDone) return recordOf(found)
-      return once(id, act.row.id, async () => {
+      return once(id, act, async () => {
         const also = () => act.write(found.operation, reason === undefined ? {} : { reason })
         const how = { channel: channelOf(by), who: actorOfStaff(by), reason, also } as const
         return recordOf(await cancel(parts, found, how))
@@ -261,10 +291,10 @@ export function createCompanyOperations(
     },
 
     async settle(id, outcome, settlement, options = {}) {
-      const { row, wasDone } = await acting('settled', id, settlement.by, options)
+      const row = rowOf('settled', id, settlement.by, options)
       // What no id can be is told as one that isn't there.
-      if (wasDone || !isStorable(id)) return recordOf(await existing(id))
-      return once(id, row.id, async () => {
+      if (!isStorable(id)) return recordOf(await existing(id))
+      const run = async () => {
         const settled = await settle(await parts.scope(), id, outcome, settlement, {
           now: parts.now,
           tells: parts.tells,
@@ -273,7 +303,9 @@ export function createCompanyOperations(
         })
         parts.changes.changed(id)
         return withPage(settled)
-      })
+      }
+      // Settled with the same key as something else, it is known by now, and this was not written.
+      return once(id, { row }, run, ({ as, why }) => as === outcome.outcome && why === settlement.why)
     },
   }
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { askedHash } from '../../../../test/setup/asked-hash.ts'
 import { grantRow, now } from '../../../../test/setup/rows.ts'
 import { silent, stores } from '../../../../test/setup/stores.ts'
 import { company, definition, id, proposed } from '../../../../test/setup/worked-operation.ts'
@@ -16,6 +17,7 @@ describe.each(stores)('Confirming in $name', ({ missing, fresh }) => {
     await insertGrant(scope, grantRow())
     await proposed(scope)
     const { parts } = createOperations({
+      askedHash,
       operations: [definition()],
       scope: async () => scope,
       now: () => now + 1,

@@ -1,3 +1,4 @@
+import type { AskedParts } from '../audit/asked.ts'
 import type { FaultSettings } from '../faults/faults.ts'
 import type { DurableWork } from '../lifecycle.ts'
 import { type CompanyOperations, createCompanyOperations } from './company-operations.ts'
@@ -15,6 +16,7 @@ import { createWorker, type WorkerOptions } from './worker.ts'
 /** What {@link createOperations} needs. */
 export interface OperationsOptions
   extends Pick<OperationParts, 'scope' | 'now' | 'random' | 'hasPage' | 'changes'>,
+    AskedParts,
     Pick<WorkerOptions, 'log' | 'watch' | 'givenUp' | 'track' | 'news' | 'outgoing'> {
   readonly operations: readonly Operation[]
   readonly hooks: OperationHooks
@@ -58,7 +60,7 @@ export function createOperations(options: OperationsOptions): Operations {
     parts,
     propose: createProposing(parts),
     revising: createRevising(parts),
-    ofCompany: createCompanyOperations(parts, { pageOf, log }),
+    ofCompany: createCompanyOperations(parts, { pageOf, log, askedHash: options.askedHash }),
     durable: { sweep: () => worker.sweep(), stop: worker.stop },
   }
 }

@@ -320,6 +320,8 @@ export const inboxDe: InboxWords = {
   'inbox.why.already_allowed': 'Das hat der Kunde schon erlaubt.',
   'inbox.why.no_agent': 'Sie haben keinen Agenten, dem Sie es zurückgeben könnten.',
   'inbox.why.already_done': 'Das ist schon geschehen.',
+  'inbox.why.key_used':
+    'Diese Seite hat vorher schon etwas anderes gesendet, und das ist angekommen. Sehen Sie nach, was dasteht; was Sie jetzt geschrieben haben, ist noch nicht gesendet.',
   'inbox.why.closed': 'Dieses Gespräch ist beendet.',
   'inbox.why.nobody_here': 'Gerade ist sonst niemand aus dem Team da.',
   'inbox.why.not_here': 'Diese Person ist gerade nicht da.',

@@ -332,6 +332,8 @@ export const inboxEn = {
   'inbox.why.already_allowed': 'The customer allowed that already.',
   'inbox.why.no_agent': 'You have no agent to hand it back to.',
   'inbox.why.already_done': 'This was done already.',
+  'inbox.why.key_used':
+    'This page sent something else before, and that arrived. Look at what is there; what you wrote now was not sent yet.',
   'inbox.why.closed': 'This conversation is closed.',
   'inbox.why.nobody_here': 'No other colleague is here right now.',
   'inbox.why.not_here': 'That colleague is not here right now.',
