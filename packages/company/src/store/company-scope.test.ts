@@ -359,6 +359,7 @@ const calls: Readonly<Record<string, (scope: Scope) => Promise<unknown>>> = {
 /** Of what they export, what takes no scope. */
 const pure = [
   'auditId',
+  'readDetail',
   'scopesOf',
   'exportOperations',
   'exportConversations',
